@@ -1,0 +1,61 @@
+"""Files and folders that appear whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+@contextmanager
+def file(path: Path) -> Iterator[Path]:
+    """Give a temporary path beside `path`; what is written there takes that name on success."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        yield draft
+        _sync(draft)
+        draft.replace(path)
+        _sync(path.parent)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Write `data` to `path`; a reader sees the old file or the new one, never a part."""
+    with file(path) as draft:
+        draft.write_bytes(data)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write `text` to `path` as UTF-8; see `write_bytes`."""
+    write_bytes(path, text.encode())
+
+
+@contextmanager
+def folder(path: Path) -> Iterator[Path]:
+    """Give an empty folder beside `path`; it takes that name, which must be free, on success."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    shutil.rmtree(draft, ignore_errors=True)
+    draft.mkdir(parents=True)
+    try:
+        yield draft
+        for item in draft.iterdir():
+            _sync(item)
+        _sync(draft)
+        draft.rename(path)
+        _sync(path.parent)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+def _sync(path: Path) -> None:
+    """Make the operating system write `path` to the disk, as far as the platform can."""
+    if path.is_dir() and os.name == "nt":
+        return
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,149 @@
+"""Short forms written out, and what holds for both sides carried down to each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from pydantic.fields import FieldInfo
+
+from builder.blueprint.blueprint import WrittenBlueprint
+from builder.blueprint.fields import default_kind, fields, has_kind, members
+from builder.blueprint.merge import merge, variety
+from builder.blueprint.model import Stack
+from builder.blueprint.nodes import Mapping, Node, Scalar, is_blank
+from builder.blueprint.section import Section, Uniform
+from builder.blueprint.tokenizer import Tokenizer, WrittenTokenizer
+
+STACK_KEYS = tuple(Stack.model_fields)
+RECIPE_KEYS = tuple(
+    key for key in WrittenTokenizer.model_fields if key not in Tokenizer.model_fields
+)
+
+Entries = dict[str, Node]
+Change = Callable[[Entries, type[Section]], Entries]
+
+
+def expand(root: Mapping) -> Mapping:
+    """Write short forms out: a word becomes its `kind`, a number every field it stands for."""
+    return _rewrite(root, WrittenBlueprint, _expand)
+
+
+def without_blanks(root: Mapping) -> Mapping:
+    """The tree without blank keys: they are as good as not written."""
+    return _rewrite(root, WrittenBlueprint, _drop_blanks)
+
+
+def complete(root: Mapping) -> Mapping:
+    """Name the default `kind` in sections that give none."""
+    return _rewrite(root, WrittenBlueprint, _complete)
+
+
+def cascade(root: Mapping) -> Mapping:
+    """Carry what holds for both sides down to each; what was written stays where it was."""
+    steps = {"model": _cascade_model, "tokenizer": _cascade_tokenizer, "data": _cascade_data}
+    entries = dict(root.entries)
+    for key, step in steps.items():
+        section = entries.get(key)
+        if isinstance(section, Mapping):
+            entries[key] = step(section)
+    return replace(root, entries=entries)
+
+
+def settled(root: Mapping) -> Mapping:
+    """The tree without the keys that were carried down."""
+    carried = {"model": STACK_KEYS, "tokenizer": RECIPE_KEYS, "data": ("builtin",)}
+    entries = dict(root.entries)
+    for key, gone in carried.items():
+        section = entries.get(key)
+        if isinstance(section, Mapping):
+            kept = {k: v for k, v in section.entries.items() if k not in gone}
+            entries[key] = replace(section, entries=kept)
+    return replace(root, entries=entries)
+
+
+def _cascade_model(model: Mapping) -> Mapping:
+    common = Mapping(model.place, {k: v for k, v in model.entries.items() if k in STACK_KEYS})
+    entries = dict(model.entries)
+    for side in ("encoder", "decoder"):
+        entries[side] = merge(common, entries.get(side, common))
+    decoder = entries["decoder"]
+    if isinstance(decoder, Mapping) and "attention" in decoder.entries:
+        attention = decoder.entries["attention"]
+        cross = merge(attention, decoder.entries.get("cross_attention", attention))
+        entries["decoder"] = replace(decoder, entries={**decoder.entries, "cross_attention": cross})
+    return replace(model, entries=entries)
+
+
+def _cascade_tokenizer(tokenizer: Mapping) -> Mapping:
+    common = {k: v for k, v in tokenizer.entries.items() if k in RECIPE_KEYS}
+    base = Mapping(tokenizer.place, common)
+    apart = "source" in tokenizer.entries or "target" in tokenizer.entries
+    shared = Scalar(tokenizer.place, not apart, "")
+    entries: Entries = {"shared": shared, **tokenizer.entries}
+    for side in ("source", "target"):
+        if common or side in entries:
+            entries[side] = merge(base, entries.get(side, base))
+    return replace(tokenizer, entries=entries)
+
+
+def _cascade_data(data: Mapping) -> Mapping:
+    name = data.entries.get("builtin")
+    if name is None:
+        return data
+    pairs = Mapping(name.place, {"builtin": name})
+    return replace(data, entries={"train": pairs, "valid": pairs, "test": pairs, **data.entries})
+
+
+def _rewrite(section: Mapping, schema: type[Section], change: Change) -> Mapping:
+    """Apply `change` to the entries of every section, outermost first."""
+    entries = change(section.entries, schema)
+    for key, node in entries.items():
+        info = fields(schema).get(key)
+        member = _member(node, info) if info and isinstance(node, Mapping) else None
+        if isinstance(node, Mapping) and member:
+            entries[key] = _rewrite(node, member, change)
+    return replace(section, entries=entries)
+
+
+def _member(section: Mapping, info: FieldInfo) -> type[Section] | None:
+    """The class of a section, told by its kind or form; None where that is not clear."""
+    options = members(info.annotation)
+    if len(options) == 1:
+        return next(iter(options.values()))
+    return options.get(variety(section) or default_kind(info))
+
+
+def _expand(entries: Entries, schema: type[Section]) -> Entries:
+    known = fields(schema)
+    return {k: _section(v, known[k]) if k in known else v for k, v in entries.items()}
+
+
+def _section(node: Node, info: FieldInfo) -> Node:
+    """The section that a word or number is short for."""
+    if not isinstance(node, Scalar):
+        return node
+    options = members(info.annotation).values()
+    if isinstance(node.value, str) and any(map(has_kind, options)):
+        return Mapping(node.place, {"kind": node})
+    if isinstance(node.value, int | float) and not isinstance(node.value, bool):
+        for option in options:
+            if issubclass(option, Uniform):
+                return Mapping(node.place, dict.fromkeys(option.model_fields, node))
+    return node
+
+
+def _drop_blanks(entries: Entries, schema: type[Section]) -> Entries:
+    """Unknown keys stay, so that a typo is told even where its value is blank."""
+    return {k: v for k, v in entries.items() if not is_blank(v) or k not in fields(schema)}
+
+
+def _complete(entries: Entries, schema: type[Section]) -> Entries:
+    named = dict(entries)
+    for key, node in entries.items():
+        info = fields(schema).get(key)
+        kind = default_kind(info) if info else ""
+        if kind and isinstance(node, Mapping) and "kind" not in node.entries:
+            default = Scalar(node.place, kind, kind)
+            named[key] = replace(node, entries={"kind": default, **node.entries})
+    return named

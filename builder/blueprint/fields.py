@@ -1,0 +1,194 @@
+"""What a section of a blueprint allows, told from its class."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+from annotated_types import Ge, Gt, Le, Lt, MaxLen, MinLen
+from pydantic import Tag
+from pydantic.fields import FieldInfo
+
+from builder.blueprint.nodes import Path_
+from builder.blueprint.section import Section, Uniform
+
+
+@cache
+def fields(section: type[Section]) -> dict[str, FieldInfo]:
+    """The fields under the keys that a user writes."""
+    return {info.alias or name: info for name, info in section.model_fields.items()}
+
+
+def members(annotation: Any, tag: str = "") -> dict[str, type[Section]]:
+    """The sections that may stand there, by `kind` or form; empty for a plain value."""
+    origin = get_origin(annotation)
+    if origin is Annotated:
+        inner, *metadata = get_args(annotation)
+        tags = [item.tag for item in metadata if isinstance(item, Tag)]
+        return members(inner, tags[0] if tags else tag)
+    if origin in (Union, types.UnionType):
+        found: dict[str, type[Section]] = {}
+        for option in get_args(annotation):
+            found |= members(option)
+        return found
+    if isinstance(annotation, type) and issubclass(annotation, Section):
+        return {kind_name(annotation) or tag: annotation}
+    return {}
+
+
+def kind_name(section: type[Section]) -> str:
+    """The word that chooses this member of a union; empty for a section that is no member."""
+    info = section.model_fields.get("kind")
+    return get_args(info.annotation)[0] if info is not None and info.is_required() else ""
+
+
+def has_kind(section: type[Section]) -> bool:
+    """Whether a bare word may stand for the section."""
+    return "kind" in section.model_fields
+
+
+def default_kind(info: FieldInfo) -> str:
+    """The `kind` that holds where none is written; empty if there is no such default."""
+    default = info.default
+    return kind_name(type(default)) if isinstance(default, Section) else ""
+
+
+@dataclass(frozen=True)
+class Spot:
+    """Where an error of pydantic points: the keys without union tags, and the schema there."""
+
+    path: Path_
+    owner: type[Section]
+    """The section that holds, or should hold, the last key."""
+    info: FieldInfo | None
+    """The field of the last key; None for an unknown one."""
+    siblings: dict[str, type[Section]]
+    """The other members of the union that `owner` belongs to, by `kind` or form."""
+
+
+def locate(location: Path_, root: type[Section]) -> Spot:
+    """Take the union tags out of pydantic's location."""
+    rest = list(location)
+    section, siblings = root, dict[str, type[Section]]()
+    path: Path_ = ()
+    while True:
+        key = rest.pop(0)
+        path = (*path, key)
+        info = fields(section).get(str(key))
+        options = members(info.annotation) if info else {}
+        tag = str(rest.pop(0)) if len(options) > 1 and rest else ""
+        if not rest or not options:
+            indices = tuple(part for part in rest if isinstance(part, int))
+            return Spot((*path, *indices), section, info, siblings)
+        siblings = options
+        section = options[tag] if tag else next(iter(options.values()))
+
+
+def walk_schema(section: type[Section], path: Path_ = ()) -> Iterator[tuple[Path_, FieldInfo]]:
+    """Every key of the language, with its path; keys of several kinds come several times."""
+    for key, info in fields(section).items():
+        yield (*path, key), info
+        for member in members(info.annotation).values():
+            yield from walk_schema(member, (*path, key))
+
+
+def words(annotation: Any) -> list[str]:
+    """The words among the allowed values."""
+    origin = get_origin(annotation)
+    if origin is Literal:
+        return [value for value in get_args(annotation) if isinstance(value, str)]
+    if origin is Annotated:
+        return words(get_args(annotation)[0])
+    if origin in (Union, types.UnionType):
+        return [word for option in get_args(annotation) for word in words(option)]
+    if isinstance(annotation, type) and issubclass(annotation, Section):
+        kinds = fields(annotation).get("kind")
+        return words(kinds.annotation) if kinds else []
+    return []
+
+
+def allowed(annotation: Any, metadata: tuple[Any, ...] = ()) -> str:
+    """What may be written there, in words."""
+    origin = get_origin(annotation)
+    if origin is Annotated:
+        inner, *more = get_args(annotation)
+        return allowed(inner, (*more, *metadata))
+    if origin in (Union, types.UnionType):
+        return _allowed_union(annotation, metadata)
+    if origin is Literal:
+        return ", ".join(str(value) for value in get_args(annotation))
+    if origin is tuple:
+        items = get_args(annotation)
+        return f"a list of {len(items)}, each {allowed(items[0])}"
+    if annotation is bool:
+        return "true or false"
+    if annotation is str:
+        return "text" + _size(metadata)
+    if annotation in (int, float):
+        noun = "a whole number" if annotation is int else "a number"
+        return noun + _range(metadata)
+    return _allowed_section(annotation)
+
+
+def _allowed_union(annotation: Any, metadata: tuple[Any, ...]) -> str:
+    """The alternatives; a union of kinds is told by its words."""
+    options = [option for option in get_args(annotation) if option is not types.NoneType]
+    kinds = words(annotation)
+    if len(kinds) == len(options) > 1:
+        return ", ".join(kinds)
+    if len(members(annotation)) > 1:
+        forms = "; or ".join(", ".join(fields(form)) for form in members(annotation).values())
+        return f"a section with the keys {forms}"
+    return " or ".join(dict.fromkeys(allowed(option, metadata) for option in options))
+
+
+def _allowed_section(section: type[Section]) -> str:
+    kinds = words(section)
+    if kinds:
+        return ", ".join(kinds)
+    keys = f"a section with the keys {', '.join(fields(section))}"
+    if not issubclass(section, Uniform):
+        return keys
+    info = next(iter(section.model_fields.values()))
+    return f"{allowed(info.annotation, tuple(info.metadata))}; or {keys}"
+
+
+def _constraints(metadata: tuple[Any, ...]) -> Iterator[Any]:
+    for item in metadata:
+        if isinstance(item, FieldInfo):
+            yield from item.metadata
+        else:
+            yield item
+
+
+def _range(metadata: tuple[Any, ...]) -> str:
+    text = ""
+    for bound in _constraints(metadata):
+        match bound:
+            case Ge(ge=limit):
+                text += f" from {_number(limit)}"
+            case Gt(gt=limit):
+                text += f" above {_number(limit)}"
+            case Le(le=limit):
+                text += f" to {_number(limit)}"
+            case Lt(lt=limit):
+                text += f" and below {_number(limit)}"
+    return text
+
+
+def _number(limit: Any) -> str:
+    return f"{limit:,}" if isinstance(limit, int) else f"{limit:g}"
+
+
+def _size(metadata: tuple[Any, ...]) -> str:
+    text = ""
+    for bound in _constraints(metadata):
+        match bound:
+            case MinLen(min_length=limit):
+                text += f" of at least {limit}"
+            case MaxLen(max_length=limit):
+                text += f" and at most {limit:,}"
+    return f"{text} characters" if text else ""

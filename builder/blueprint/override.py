@@ -1,0 +1,43 @@
+"""Overrides from the command line, `model.d_model=256`, read exactly as in a file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from builder.blueprint.nodes import Mapping, Node, Place, Scalar, Source
+from builder.blueprint.read import read
+from builder.errors import BlueprintError, Problem
+
+
+def read_overrides(overrides: Sequence[str]) -> tuple[list[Mapping], list[Problem]]:
+    """One tree for each override, whose places name its flag, and what is wrong with the rest."""
+    trees: list[Mapping] = []
+    problems: list[Problem] = []
+    for override in overrides:
+        try:
+            tree, found = _read_override(override)
+        except BlueprintError as error:
+            problems += error.problems
+        else:
+            trees.append(tree)
+            problems += found
+    return trees, problems
+
+
+def flag_name(override: str) -> str:
+    """How messages name an override."""
+    return f"--set {override}"
+
+
+def _read_override(override: str) -> tuple[Mapping, list[Problem]]:
+    flag = Source(flag_name(override))
+    dotted, equals, text = override.partition("=")
+    path = tuple(dotted.strip().split("."))
+    if not equals or not all(path):
+        message = "an override is `key=value`, such as `model.d_model=256`"
+        raise BlueprintError([Problem(message, file=flag.name)])
+    value, problems = read(text, flag, path)
+    node: Node = value or Scalar(Place(flag, 1, 1, path), None, "")
+    for depth in reversed(range(1, len(path))):
+        node = Mapping(Place(flag, 1, 1, path[:depth]), {path[depth]: node})
+    return Mapping(Place(flag, 1, 1), {path[0]: node}), problems

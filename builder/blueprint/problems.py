@@ -1,0 +1,74 @@
+"""What is wrong with a value, in words that teach: what was found, and what is allowed."""
+
+from __future__ import annotations
+
+import math
+
+from pydantic.fields import FieldInfo
+
+from builder.blueprint.fields import Spot, allowed, fields, words
+from builder.blueprint.nodes import Node, Scalar, child, describe
+from builder.blueprint.read import scalar_value
+from builder.blueprint.suggest import advise, nearest, reason
+
+SWITCHES = frozenset({"0", "1", "yes", "no", "on", "off", "y", "n"})
+"""What other languages write for true and false."""
+
+
+def unknown_key(parent: Node, node: Node, spot: Spot) -> str:
+    """Why the key of `node` does not exist in `parent`, and what may be meant."""
+    key, section = str(spot.path[-1]), node.place.path[:-1]
+    kind_node = child(parent, "kind")
+    kind = str(kind_node.value) if isinstance(kind_node, Scalar) else ""
+    why = reason(key, str(section[-1]) if section else "", kind)
+    if why:
+        return f"unknown field; {why}"
+    having = [name for name, sibling in spot.siblings.items() if key in fields(sibling)]
+    if kind and having:
+        return f"`{kind}` has no such field; it belongs to {', '.join(having)}"
+    if having:
+        forms = "; or ".join(", ".join(fields(sibling)) for sibling in spot.siblings.values())
+        return f"does not go together with the other keys; allowed: {forms}"
+    keys = [name for name in fields(spot.owner) if name != "kind"]
+    return f"unknown field; {advise(key, keys, section)}"
+
+
+def missing_key(key: str, info: FieldInfo, *, blank: bool) -> str:
+    """What a section lacks; `blank` where the key is there, without a value."""
+    allows = allowed(info.annotation, tuple(info.metadata))
+    if blank:
+        return f"needs a value, for it has no default; allowed: {allows}"
+    return f"`{key}` is missing; allowed: {allows}"
+
+
+def missing_kind(info: FieldInfo) -> str:
+    """What a section lacks that could be of several kinds."""
+    return f"`kind` is missing; allowed: {', '.join(words(info.annotation))}"
+
+
+def wrong_value(node: Node, info: FieldInfo) -> str:
+    """What was found, what is allowed, and the likeliest slip."""
+    allows = allowed(info.annotation, tuple(info.metadata))
+    hint = _hint(node, info, allows)
+    return f"found {describe(node)}; allowed: {allows}{f'; {hint}' if hint else ''}"
+
+
+def _hint(node: Node, info: FieldInfo, allows: str) -> str:
+    if not isinstance(node, Scalar):
+        return ""
+    if isinstance(node.value, float) and not math.isfinite(node.value):
+        return "numbers must be finite"
+    if allows == "true or false" and node.text.lower() in SWITCHES:
+        return "write true or false"
+    if isinstance(node.value, str):
+        return _hint_for_text(node.value, words(info.annotation), allows)
+    return "put quotes around it" if allows.startswith("text") else ""
+
+
+def _hint_for_text(text: str, choices: list[str], allows: str) -> str:
+    if text == "None":
+        return "write null for the default, or drop the line"
+    if "number" in allows and isinstance(scalar_value(text), int | float):
+        return "drop the quotes"
+    near = nearest(text, choices)
+    return f"did you mean `{near}`?" if near else ""

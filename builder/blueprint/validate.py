@@ -1,0 +1,122 @@
+"""A tree of nodes into typed values, as far as it is right, and a problem for each mistake."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from builder.blueprint.blueprint import WrittenBlueprint
+from builder.blueprint.fields import Spot, fields, locate
+from builder.blueprint.nodes import (
+    Mapping,
+    Node,
+    Path_,
+    Place,
+    Scalar,
+    child,
+    descend,
+    raw,
+    with_entry,
+)
+from builder.blueprint.problems import missing_key, missing_kind, unknown_key, wrong_value
+from builder.blueprint.suggest import nearest
+from builder.errors import Problem
+
+PASSES = 20
+"""Taking values out ends long before: each pass removes whatever the last one reported."""
+
+
+@dataclass
+class Validation:
+    """A tree under validation; what is wrong is taken out, so that the rest can be read."""
+
+    tree: Mapping
+    blanks: dict[Path_, Place]
+    """The keys that were written without a value, by the user's own path."""
+    problems: list[Problem] = field(default_factory=list)
+    tainted: set[Path_] = field(default_factory=set)
+    """The keys whose value is a default only because what was written is wrong."""
+
+    def run(self) -> WrittenBlueprint:
+        """Validate, and take out what is wrong, until the rest holds."""
+        for _ in range(PASSES):
+            try:
+                return WrittenBlueprint.model_validate(raw(self.tree))
+            except ValidationError as error:
+                details = error.errors(include_url=False, include_context=False)
+                self._report([_spot(detail) for detail in details])
+        raise RuntimeError("validation does not settle")
+
+    def is_tainted(self, path: Path_) -> bool:
+        """Whether the value at `path` is not what the user wrote."""
+        return any(path[: len(bad)] == bad or bad[: len(path)] == path for bad in self.tainted)
+
+    def _report(self, errors: list[tuple[str, Spot]]) -> None:
+        """A problem for each error that is not the consequence of an earlier one."""
+        known = set(self.tainted)
+        meant = {_meant(spot) for kind, spot in errors if kind == "extra_forbidden"}
+        self.tainted |= {path for path in meant if descend(self.tree, path)[1] < len(path)}
+        for kind, spot in errors:
+            follows = any(spot.path[: len(bad)] == bad for bad in known)
+            if not follows and not (kind == "missing" and spot.path in meant):
+                place, message, path = self._judge(kind, spot)
+                self.problems.append(place.problem(message, path))
+        for _, spot in errors:
+            required = spot.info is not None and spot.info.is_required()
+            self._take_out(spot.path, with_section=required)
+
+    def _judge(self, kind: str, spot: Spot) -> tuple[Place, str, Path_]:
+        """The place of a problem, its message, and the user's own path."""
+        node, _ = descend(self.tree, spot.path)
+        parent, _ = descend(self.tree, spot.path[:-1])
+        if kind == "extra_forbidden":
+            return node.place, unknown_key(parent, node, spot), node.place.path
+        if spot.info is None:
+            raise RuntimeError(f"an error of no field: {kind} at {spot.path}")
+        if kind == "missing":
+            path = (*parent.place.path, spot.path[-1])
+            blank = self.blanks.get(path)
+            message = missing_key(str(path[-1]), spot.info, blank=blank is not None)
+            return blank or parent.place, message, path
+        if kind == "union_tag_not_found" and isinstance(node, Mapping):
+            return node.place, missing_kind(spot.info), node.place.path
+        chosen = child(node, "kind") if kind == "union_tag_invalid" else None
+        node = chosen or node
+        return node.place, wrong_value(node, spot.info), node.place.path
+
+    def _take_out(self, path: Path_, *, with_section: bool) -> None:
+        """Remove the value; where it is required, its section goes with it."""
+        self.tainted.add(path)
+        if with_section and len(path) == 1:
+            self.tree = with_entry(self.tree, path, self._stand_in(str(path[0])))
+            return
+        keys = tuple(key for key in path if isinstance(key, str))
+        keys = keys[:-1] if with_section else keys
+        self.tainted.add(keys)
+        if descend(self.tree, keys)[1] == len(keys):
+            self.tree = with_entry(self.tree, keys, None)
+
+    def _stand_in(self, key: str) -> Node:
+        """A value for a required key of the top level, so that the rest can be read."""
+        place = self.tree.place
+        stand_ins: dict[str, Node] = {
+            "transom": Scalar(place, 1, ""),
+            "name": Scalar(place, "unnamed", ""),
+            "model": Mapping(place, {}),
+        }
+        return stand_ins[key]
+
+
+def _spot(detail: ErrorDetails) -> tuple[str, Spot]:
+    """The type and the spot of an error; a list that is too short is a wrong value."""
+    spot = locate(detail["loc"], WrittenBlueprint)
+    short = detail["type"] == "missing" and isinstance(spot.path[-1], int)
+    return ("too_short" if short else detail["type"]), spot
+
+
+def _meant(spot: Spot) -> Path_:
+    """The path that a misspelled key stands for, or else its own."""
+    key = str(spot.path[-1])
+    return (*spot.path[:-1], nearest(key, fields(spot.owner)) or key)

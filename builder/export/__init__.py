@@ -1,0 +1,1 @@
+"""A trained run into one ONNX file, proved against PyTorch before it takes its name."""

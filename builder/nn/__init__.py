@@ -1,0 +1,1 @@
+"""Plain numbers into the modules, masks and caches of a Transformer."""

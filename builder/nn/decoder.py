@@ -1,0 +1,129 @@
+"""The stack that writes the target: all positions at once, or one at a time with a cache."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import cast
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from builder.nn.attention import KeyValue, MultiHeadAttention
+from builder.nn.feed_forward import FeedForward
+from builder.nn.mask import Band
+from builder.nn.residual import Residual
+
+
+class DecoderLayer(nn.Module):
+    """Causal self-attention, attention to the source, a feed-forward network (section 3.1)."""
+
+    def __init__(
+        self,
+        self_attention: MultiHeadAttention,
+        cross_attention: MultiHeadAttention,
+        feed_forward: FeedForward,
+        residuals: Sequence[Residual],
+    ) -> None:
+        super().__init__()
+        self.self_attention = self_attention
+        self.cross_attention = cross_attention
+        self.feed_forward = feed_forward
+        self.self_residual, self.cross_residual, self.feed_forward_residual = residuals
+
+    def forward(
+        self,
+        x: Float[Tensor, "batch target d_model"],
+        memory: Float[Tensor, "batch source d_model"],
+        mask: Bool[Tensor, "1 target target"],
+        real: Bool[Tensor, "batch source"],
+    ) -> Float[Tensor, "batch target d_model"]:
+        """Write every position from those before it and from the source."""
+        x = self.self_residual(x, lambda y: self.self_attention(y, y, mask))
+        x = self.cross_residual(x, lambda y: self.cross_attention(y, memory, real[:, None]))
+        return self.feed_forward_residual(x, self.feed_forward)
+
+    def step(
+        self,
+        x: Float[Tensor, "batch d_model"],
+        memory: KeyValue,
+        real: Bool[Tensor, "batch source"],
+        *,
+        cache: KeyValue,
+        position: Int[Tensor, ""],
+        mask: Bool[Tensor, " key"] | None,
+    ) -> tuple[Float[Tensor, "batch d_model"], KeyValue]:
+        """Write one position; return its vector and the cache with that position in it."""
+
+        def attend(y: Tensor) -> Tensor:
+            nonlocal cache
+            mixed, cache = self.self_attention.extend(y, cache, position, mask)
+            return mixed
+
+        x = self.self_residual(x, attend)
+        x = self.cross_residual(x, lambda y: self.cross_attention.look(y, memory, real))
+        return self.feed_forward_residual(x, self.feed_forward), cache
+
+
+class Decoder(nn.Module):
+    """Layers of one width; the self-attention of each is causal, whatever `band` says."""
+
+    def __init__(
+        self, layers: Sequence[DecoderLayer], *, band: Band, final_norm: nn.Module | None
+    ) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(layers)
+        self.band = band.causal()
+        self.final_norm = final_norm or nn.Identity()
+
+    def forward(
+        self,
+        x: Float[Tensor, "batch target d_model"],
+        memory: Float[Tensor, "batch source d_model"],
+        real: Bool[Tensor, "batch source"],
+    ) -> Float[Tensor, "batch target d_model"]:
+        """Write all positions of embedded targets; `real` is False on the source's padding.
+
+        The targets are padded on the right, so that no real position sees padding.
+        """
+        positions = torch.arange(x.shape[1], device=x.device)
+        mask = self.band.allowed(positions, positions)[None]
+        for layer in self.layers:
+            x = layer(x, memory, mask, real)
+        return self.final_norm(x)
+
+    def remember(self, memory: Float[Tensor, "batch source d_model"]) -> tuple[KeyValue, ...]:
+        """Project the encoder's output once for every layer."""
+        return tuple(layer.cross_attention.keys_values(memory) for layer in self._layers())
+
+    def empty_caches(self, rows: Int[Tensor, "batch *_"]) -> tuple[KeyValue, ...]:
+        """Return caches of no positions, one for each layer, for as many `rows`."""
+        return tuple(layer.self_attention.empty_cache(rows) for layer in self._layers())
+
+    def step(
+        self,
+        x: Float[Tensor, "batch d_model"],
+        memory: Sequence[KeyValue],
+        real: Bool[Tensor, "batch source"],
+        *,
+        caches: Sequence[KeyValue],
+        position: Int[Tensor, ""],
+    ) -> tuple[Float[Tensor, "batch d_model"], tuple[KeyValue, ...]]:
+        """Write one position, counted from 0, after those in `caches`."""
+        mask = self._step_mask(caches[0], position)
+        longer = []
+        for layer, layer_memory, cache in zip(self._layers(), memory, caches, strict=True):
+            x, cache = layer.step(  # noqa: PLW2901
+                x, layer_memory, real, cache=cache, position=position, mask=mask
+            )
+            longer.append(cache)
+        return self.final_norm(x), tuple(longer)
+
+    def _layers(self) -> Iterable[DecoderLayer]:
+        return cast("Iterable[DecoderLayer]", self.layers)
+
+    def _step_mask(self, cache: KeyValue, position: Int[Tensor, ""]) -> Bool[Tensor, " key"] | None:
+        if self.band.before is None:
+            return None  # nothing in the cache lies ahead
+        keys = torch.arange(cache.k.shape[2] + 1, device=cache.k.device)
+        return self.band.allowed(position[None], keys)[0]

@@ -1,0 +1,96 @@
+"""A run folder: what lies where in it, and how to read it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from builder.blueprint.blueprint import Blueprint
+from builder.blueprint.load import load_blueprint
+from builder.errors import RunError, printable
+from builder.text.tokenizer import TextTokenizer
+
+if TYPE_CHECKING:
+    from builder.nn.transformer import Transformer
+
+BLUEPRINT = "blueprint.yaml"
+TOKENIZER = "tokenizer.json"
+SOURCE_TOKENIZER = "tokenizer.source.json"
+TARGET_TOKENIZER = "tokenizer.target.json"
+WEIGHTS = "weights.safetensors"
+PROOF = "proof.jsonl"
+LOG = "log.jsonl"
+CHECKPOINTS = "checkpoints"
+
+
+@dataclass(frozen=True)
+class Run:
+    """A folder made by training; everything that export and generation need is inside."""
+
+    folder: Path
+    blueprint: Blueprint
+
+    @classmethod
+    def open(cls, folder: Path) -> Run:
+        """Read the run in `folder`.
+
+        Raises:
+            RunError: There is no run, or a file of it is missing.
+        """
+        if not folder.is_dir():
+            what = "is a file, not a run folder" if folder.exists() else "no such folder"
+            raise RunError(f"{printable(folder.absolute())}: {what}")
+        if not (folder / BLUEPRINT).is_file():
+            raise RunError(f"{printable(folder.absolute())}: holds no run: no `{BLUEPRINT}` in it")
+        return cls(folder, load_blueprint(folder / BLUEPRINT))
+
+    @property
+    def name(self) -> str:
+        """The blueprint's name, whatever the folder is called."""
+        return self.blueprint.name
+
+    @property
+    def package(self) -> Path:
+        """Where export puts the ONNX file."""
+        return self.folder / f"{self.name}.onnx"
+
+    @cached_property
+    def source_tokenizer(self) -> TextTokenizer:
+        """The tokenizer of the source side."""
+        return self._tokenizer(SOURCE_TOKENIZER)
+
+    @cached_property
+    def target_tokenizer(self) -> TextTokenizer:
+        """The tokenizer of the target side; the same object where one serves both."""
+        return self.source_tokenizer if self._shared else self._tokenizer(TARGET_TOKENIZER)
+
+    @property
+    def _shared(self) -> bool:
+        return (self.folder / TOKENIZER).is_file()
+
+    def _tokenizer(self, name: str) -> TextTokenizer:
+        return TextTokenizer.from_json(self._read(TOKENIZER if self._shared else name))
+
+    def _read(self, name: str) -> str:
+        path = self.folder / name
+        if not path.is_file():
+            raise RunError(f"{printable(path.absolute())}: missing; the run is not complete")
+        return path.read_text(encoding="utf-8")
+
+    def load_model(self) -> Transformer:
+        """Build the network with the run's weights, in float32, ready to generate.
+
+        Raises:
+            RunError: There are no weights yet, or they belong to another blueprint.
+        """
+        from builder.compile import compile_model
+        from builder.weights import load_weights
+
+        path = self.folder / WEIGHTS
+        if not path.is_file():
+            raise RunError(f"{printable(path.absolute())}: no weights yet: train the run first")
+        model = compile_model(self.blueprint.model)
+        load_weights(model, path)
+        return model.eval()

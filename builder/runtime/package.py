@@ -1,0 +1,171 @@
+"""An exported package: lines in, lines out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import onnxruntime
+from numpy.typing import ArrayLike, NDArray
+
+from builder.errors import PackageError, printable
+from builder.runtime.metadata import Metadata, read_metadata
+from builder.runtime.session import (
+    CPU,
+    ENGINE_ERRORS,
+    check_signature,
+    first_line,
+    open_session,
+)
+from builder.text.batches import by_length
+from builder.text.generation import Generation
+
+BATCH_TOKENS = 4096
+"""Source tokens, with padding, that the graph reads at once."""
+
+
+class Found(NamedTuple):
+    """What the graph found for one source."""
+
+    ids: list[int]
+    """EOS included where it was reached."""
+    score: float
+    ended: bool
+    """False where a length limit cut the output off."""
+
+
+@dataclass(frozen=True)
+class Package:
+    """An ONNX file that Transom exported, ready to run."""
+
+    path: Path
+    metadata: Metadata
+    session: onnxruntime.InferenceSession
+
+    @classmethod
+    def load(
+        cls,
+        path: str | Path,
+        *,
+        threads: int | None = None,
+        providers: Sequence[str] = (CPU,),
+    ) -> Package:
+        """Open the package in `path`; `threads` None takes one for each physical core.
+
+        Raises:
+            PackageError: The file is not a package, is damaged, or asks for what is not here.
+        """
+        path = Path(path)
+        try:
+            session = open_session(path, threads=threads, providers=providers)
+            metadata = read_metadata(session.get_modelmeta().custom_metadata_map)
+            check_signature(session)
+        except PackageError as error:
+            raise PackageError(f"{printable(path.absolute())}: {error}") from None
+        return cls(path, metadata, session)
+
+    def generate(
+        self,
+        lines: Sequence[str],
+        *,
+        batch_tokens: int = BATCH_TOKENS,
+        max_length: int | None = None,
+        first_line: int = 1,
+    ) -> list[Generation]:
+        """Write one output for each line, in order; a line without text gives an empty one.
+
+        `max_length` counts EOS; it can only shorten what the blueprint allows.
+
+        Raises:
+            PackageError: A line is longer than the model's positions reach.
+        """
+        encoded = self.metadata.source_tokenizer.encode(lines)
+        found = self.generate_ids(
+            [ids if len(ids) > 1 else [] for ids in encoded],  # EOS alone is an empty line
+            batch_tokens=batch_tokens,
+            max_length=max_length,
+            first_line=first_line,
+        )
+        texts = self.metadata.target_tokenizer.decode(one.ids for one in found)
+        return [
+            Generation(text, one.score, len(one.ids), one.ended)
+            for text, one in zip(texts, found, strict=True)
+        ]
+
+    def generate_ids(
+        self,
+        sources: Iterable[ArrayLike],
+        *,
+        batch_tokens: int = BATCH_TOKENS,
+        max_length: int | None = None,
+        first_line: int = 1,
+    ) -> list[Found]:
+        """Search the best target of each source: ids of any integer type, EOS at the end.
+
+        Padding behind EOS may be there or not. An empty source gives an empty target.
+
+        Raises:
+            PackageError: Ids are no whole numbers, outside the vocabulary, or too many.
+        """
+        rows = [self._check(ids, number) for number, ids in enumerate(sources, start=first_line)]
+        found = [Found([], 0.0, ended=True)] * len(rows)
+        full = [index for index, row in enumerate(rows) if len(row)]
+        lengths = [len(rows[index]) for index in full]
+        for group in by_length(lengths, batch_tokens=batch_tokens):
+            batch = [full[place] for place in group]
+            for index, one in zip(batch, self._search(batch, rows, max_length), strict=True):
+                found[index] = one
+        return found
+
+    def _check(self, ids: ArrayLike, number: int) -> NDArray[np.int64]:
+        """One source as the graph takes it."""
+        row = np.asarray(ids)
+        if row.size == 0:
+            return np.empty(0, np.int64)
+        if row.ndim != 1 or row.dtype.kind not in "iu":
+            raise PackageError(
+                f"line {number}: source ids are a list of whole numbers, not {row.dtype} "
+                f"of shape {row.shape}"
+            )
+        pad_id, size = self.metadata.pad_id, self.metadata.source_vocab_size
+        row = row[: int(np.flatnonzero(row != pad_id).max(initial=-1)) + 1]  # padding at the end
+        wrong = row[(row < 0) | (row >= size) | (row == pad_id)]
+        if wrong.size:
+            raise PackageError(
+                f"line {number}: id {wrong[0]} is not of the source vocabulary: "
+                f"0 to {size - 1}, without padding"
+            )
+        limit = self.metadata.source_limit
+        if limit is not None and len(row) > limit:
+            raise PackageError(
+                f"line {number}: {len(row)} tokens, and the model has {limit} positions"
+            )
+        return row.astype(np.int64)
+
+    def _search(
+        self, batch: list[int], rows: list[NDArray[np.int64]], max_length: int | None
+    ) -> list[Found]:
+        """Run the graph on the rows that `batch` names."""
+        source_ids = np.full(
+            (len(batch), max(len(rows[index]) for index in batch)), self.metadata.pad_id, np.int64
+        )
+        for place, index in enumerate(batch):
+            source_ids[place, : len(rows[index])] = rows[index]
+        inputs = {"source_ids": source_ids}
+        if max_length is not None:
+            inputs["max_length"] = np.array(max_length, np.int64)
+        try:
+            target_ids, scores, lengths, ended = self.session.run(
+                ["target_ids", "scores", "lengths", "ended"], inputs
+            )
+        except ENGINE_ERRORS as error:
+            raise PackageError(
+                f"{printable(self.path.absolute())}: the graph failed: {first_line(error)}"
+            ) from None
+        return [
+            Found(ids[0, : length[0]].tolist(), float(score[0]), bool(end[0]))
+            for ids, score, length, end in zip(target_ids, scores, lengths, ended, strict=True)
+        ]

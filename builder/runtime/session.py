@@ -1,0 +1,80 @@
+"""An ONNX file into an ONNX Runtime session, opened with care."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import onnxruntime
+from onnxruntime.capi import onnxruntime_pybind11_state as state
+
+from builder.errors import PackageError
+
+ENGINE_ERRORS = (
+    state.EPFail,
+    state.Fail,
+    state.InvalidArgument,
+    state.InvalidGraph,
+    state.InvalidProtobuf,
+    state.NoModel,
+    state.NotImplemented,
+    state.RuntimeException,
+)
+"""What ONNX Runtime raises; the classes share no base of their own."""
+
+ERRORS_ONLY = 3
+INPUTS = {"source_ids"}
+OUTPUTS = {"target_ids", "scores", "lengths", "ended"}
+CPU = "CPUExecutionProvider"
+
+
+def open_session(
+    path: Path, *, threads: int | None = None, providers: Sequence[str] = (CPU,)
+) -> onnxruntime.InferenceSession:
+    """Load the graph in `path`; `threads` None takes one for each physical core.
+
+    Tensors must lie in the file itself: a graph that reads other files is refused.
+
+    Raises:
+        PackageError: The file cannot be read or is no graph, or a provider is not there.
+    """
+    there = onnxruntime.get_available_providers()
+    absent = [name for name in providers if name not in there]
+    if absent:
+        raise PackageError(f"no {absent[0]} in this ONNX Runtime; there are: {', '.join(there)}")
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = ERRORS_ONLY
+    options.intra_op_num_threads = threads or 0
+    # Tensors outside the file would be looked for below this folder. It is a file: none is found.
+    options.add_session_config_entry(
+        "session.model_external_initializers_file_folder_path", str(path.absolute())
+    )
+    try:
+        session = onnxruntime.InferenceSession(_read(path), options, providers=list(providers))
+    except ENGINE_ERRORS as error:
+        raise PackageError(f"not a graph that can run: {first_line(error)}") from None
+    if session.get_providers()[0] != providers[0]:
+        raise PackageError(f"{providers[0]} does not start here")
+    return session
+
+
+def check_signature(session: onnxruntime.InferenceSession) -> None:
+    """Refuse a graph whose inputs and outputs are not those of a package."""
+    missing = INPUTS - {value.name for value in session.get_inputs()}
+    missing |= OUTPUTS - {value.name for value in session.get_outputs()}
+    if missing:
+        raise PackageError(f"not a Transom package: the graph has no {', '.join(sorted(missing))}")
+
+
+def first_line(error: Exception) -> str:
+    """The first line of what ONNX Runtime says."""
+    return str(error).splitlines()[0]
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except IsADirectoryError:
+        raise PackageError("a folder, not an ONNX file") from None
+    except OSError as error:
+        raise PackageError(str(error.strerror).lower()) from None

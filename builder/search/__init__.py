@@ -1,0 +1,1 @@
+"""Logits and a state into the next state: the search, written once for PyTorch and for ONNX."""

@@ -1,0 +1,39 @@
+"""How long an output may become, for each row on its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from jaxtyping import Int
+from torch import Tensor
+
+NO_LIMIT = 2**31 - 1
+"""The option `max_length` where nobody asks for one."""
+
+
+@dataclass(frozen=True)
+class LengthRule:
+    """ratio × source length, rounded down, + plus, and at most `ceiling`; never below 1.
+
+    All lengths count tokens, EOS included. The ratio is a fraction of whole numbers, so that every
+    engine rounds alike.
+    """
+
+    ratio: Fraction
+    plus: int
+    ceiling: int
+    """The positional limit of the target; NO_LIMIT without one."""
+
+    @classmethod
+    def of(cls, ratio: float, plus: int, ceiling: int | None) -> LengthRule:
+        """Take the ratio as it is written in decimal: 0.29 is 29/100."""
+        fraction = Fraction(str(ratio)).limit_denominator(1_000_000)
+        return cls(fraction, plus, NO_LIMIT if ceiling is None else ceiling)
+
+    def limits(
+        self, lengths: Int[Tensor, " batch"], max_length: Int[Tensor, ""]
+    ) -> Int[Tensor, " batch"]:
+        """Return each row's limit from its own source length and the option `max_length`."""
+        scaled = lengths * self.ratio.numerator // self.ratio.denominator + self.plus
+        return scaled.clamp(max=self.ceiling).minimum(max_length).clamp(min=1)

@@ -1,0 +1,1 @@
+"""Strings into token ids and back."""

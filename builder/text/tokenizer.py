@@ -1,0 +1,79 @@
+"""Lines into token ids and ids back into lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import takewhile
+
+from tokenizers import Tokenizer
+
+from builder.errors import DataError, TokenizerError, printable
+from builder.text.control import BOS_ID, CONTROL_NAMES, EOS_ID, PAD_ID
+
+
+class TextTokenizer:
+    """A learned vocabulary and the pipeline around it, stored as Hugging Face tokenizers JSON.
+
+    Text is normalised first: NFC, lower case where the vocabulary was learned so, each run of
+    white space (a byte order mark counts as such) one space, none at either end. Encoding what
+    was decoded changes nothing more.
+    """
+
+    def __init__(self, inner: Tokenizer) -> None:
+        self._inner = inner
+
+    @classmethod
+    def from_json(cls, text: str) -> TextTokenizer:
+        """Read what `to_json` wrote.
+
+        Raises:
+            TokenizerError: `text` is something else.
+        """
+        try:
+            inner = Tokenizer.from_str(text)
+        except Exception as error:  # the library raises no narrower class
+            raise TokenizerError(f"not a tokenizer: {printable(str(error))}") from error
+        size = inner.get_vocab_size()
+        names = tuple(inner.id_to_token(i) for i in range(len(CONTROL_NAMES)))
+        if names != CONTROL_NAMES or inner.id_to_token(size - 1) is None:
+            raise TokenizerError(
+                "not a tokenizer of Transom: its first ids are not the control ids"
+            )
+        return cls(inner)
+
+    def to_json(self) -> str:
+        """The whole tokenizer; every `tokenizers` library reads it."""
+        return self._inner.to_str()
+
+    @property
+    def vocab_size(self) -> int:
+        """Rows of the vocabulary, the control ids included."""
+        return self._inner.get_vocab_size()
+
+    def encode(self, lines: Sequence[str]) -> list[list[int]]:
+        """Ids of each line, EOS at the end and no BOS; what the vocabulary lacks is unk.
+
+        Raises:
+            DataError: a line holds half of a surrogate pair, which is no character.
+        """
+        # Line by line: as quick as a batch on few cores, and starts no thread pool.
+        try:
+            return [self._inner.encode(line).ids for line in lines]
+        except TypeError as error:
+            raise DataError("text holds half of a surrogate pair: it is not Unicode") from error
+
+    def decode(self, sequences: Iterable[Sequence[int]]) -> list[str]:
+        """One line for each sequence: what stands before its EOS, without pad and BOS.
+
+        An unk becomes U+FFFD. The text never holds a line break.
+        """
+        return [self._decode(ids) for ids in sequences]
+
+    def pieces(self, line: str) -> list[str]:
+        """The pieces `line` is cut into; unknown ones show the name of unk."""
+        return self._inner.encode(line, add_special_tokens=False).tokens
+
+    def _decode(self, ids: Sequence[int]) -> str:
+        until_end = takewhile(lambda i: i != EOS_ID, map(int, ids))
+        text = self._inner.decode([i for i in until_end if i not in (PAD_ID, BOS_ID)])
+        return " ".join(text.splitlines())

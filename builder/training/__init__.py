@@ -1,0 +1,1 @@
+"""A blueprint and its data into trained weights, checkpoints and a log."""

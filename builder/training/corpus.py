@@ -1,0 +1,187 @@
+"""The `data` and `tokenizer` sections into tokenizers, token stores and a report."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, assert_never
+
+import numpy as np
+
+from builder.blueprint.data import BuiltIn, Data, ParallelFiles, Table
+from builder.blueprint.data import Pairs as Source
+from builder.blueprint.tokenizer import BPE, Recipe, Tokenizer, WordPieces
+from builder.data.dates import make_dates
+from builder.data.files import read_parallel
+from builder.data.pairs import Pairs
+from builder.data.store import PairStore, TokenStore, encode_pairs
+from builder.data.table import read_table
+from builder.errors import DataError, printable
+from builder.text.control import UNK_ID
+from builder.text.learn import learn_tokenizer
+from builder.text.tokenizer import TextTokenizer
+
+Tokenizers = tuple[TextTokenizer, TextTokenizer]
+"""Those of source and target; one object twice where they are shared."""
+Part = Literal["train", "valid"]
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """All that a training reads: what to learn from, and what to be measured on."""
+
+    tokenizers: Tokenizers
+    train: PairStore
+    valid: PairStore
+    valid_pairs: Pairs
+    """The texts of `valid`, in its order."""
+    report: dict[str, Any]
+    """Counts of what was read, dropped and unknown."""
+
+    @property
+    def digest(self) -> str:
+        """A fingerprint of every id in its place: equal corpora train alike."""
+        content = hashlib.sha256()
+        for store in (self.train.source, self.train.target, self.valid.source, self.valid.target):
+            content.update(store.offsets.data)
+            content.update(store.ids.data)
+        return content.hexdigest()
+
+
+def read_corpus(data: Data, tokenizer: Tokenizer | Tokenizers, *, measured: int) -> Corpus:
+    """Read the pairs and encode them; at most `measured` validation pairs are kept.
+
+    A `tokenizer` section is learned from the training pairs; tokenizers are taken as they are.
+
+    Raises:
+        DataError: A file is missing or unreadable, or no pair of a part can be used.
+        TokenizerError: The text allows no such tokenizer.
+    """
+    for key, path in data_paths(data).items():
+        if key.startswith(("data.train", "data.valid")) and not Path(path).exists():
+            raise DataError(
+                f"{key}: no such file: {printable(Path(path).absolute())}; "
+                f"elsewhere? `--set {key}=FILE`"
+            )
+    train, valid = read_pairs(data.train, "train"), read_pairs(data.valid, "valid")
+    _refuse_empty(train, valid)
+    tokenizers = learn(tokenizer, train) if isinstance(tokenizer, Tokenizer) else tokenizer
+    limits = (data.max_length.source, data.max_length.target)
+    train_store, train_report = _encode("data.train", train, tokenizers, limits)
+    chosen = _some(valid, measured)
+    valid_store, valid_report = _encode("data.valid", chosen, tokenizers, limits)
+    report = {
+        "train": train_report,
+        "valid": valid_report | {"read": len(valid)},
+        "vocabulary": {"source": tokenizers[0].vocab_size, "target": tokenizers[1].vocab_size},
+    }
+    return Corpus(
+        tokenizers, train_store, valid_store, _fitting(chosen, tokenizers, limits), report
+    )
+
+
+def data_paths(data: Data) -> dict[str, str]:
+    """The files that the section names, by the key of each."""
+    paths: dict[str, str] = {}
+    for part in ("train", "valid", "test"):
+        match getattr(data, part):
+            case ParallelFiles(source=source, target=target):
+                paths |= {f"data.{part}.source": source, f"data.{part}.target": target}
+            case Table(path=path):
+                paths[f"data.{part}.path"] = path
+    return paths
+
+
+def read_pairs(source: Source, part: Part) -> Pairs:
+    """Read the pairs of one part of the data."""
+    match source:
+        case ParallelFiles(source=left, target=right):
+            return read_parallel(Path(left), Path(right))
+        case Table(path=path, columns=columns):
+            return read_table(Path(path), columns.source, columns.target)
+        case BuiltIn():
+            return make_dates(part)
+        case unreachable:
+            assert_never(unreachable)
+
+
+def learn(tokenizer: Tokenizer, pairs: Pairs) -> Tokenizers:
+    """Learn the vocabularies, from both sides together where one serves both."""
+    if tokenizer.shared:
+        shared = _learn(tokenizer.source, [*pairs.sources, *pairs.targets])
+        return shared, shared
+    return _learn(tokenizer.source, pairs.sources), _learn(tokenizer.target, pairs.targets)
+
+
+def _learn(recipe: Recipe, lines: Iterable[str]) -> TextTokenizer:
+    vocab_size = recipe.vocab_size if isinstance(recipe, WordPieces | BPE) else None
+    return learn_tokenizer(recipe.kind, lines, vocab_size=vocab_size, lowercase=recipe.lowercase)
+
+
+def _encode(
+    key: str, pairs: Pairs, tokenizers: Tokenizers, limits: tuple[int, int]
+) -> tuple[PairStore, dict[str, Any]]:
+    store, too_long = encode_pairs(pairs, *tokenizers, *limits)
+    dropped = pairs.dropped | too_long
+    if not len(store):
+        raise DataError(_unusable(key, pairs, dropped))
+    report = {
+        "pairs": len(store),
+        "dropped": dropped,
+        "tokens": {"source": len(store.source.ids), "target": len(store.target.ids)},
+        "unknown": {"source": _unknown(store.source), "target": _unknown(store.target)},
+    }
+    return store, report | ({"note": pairs.note} if pairs.note else {})
+
+
+def _refuse_empty(train: Pairs, valid: Pairs) -> None:
+    for key, pairs in (("data.train", train), ("data.valid", valid)):
+        if not len(pairs):
+            raise DataError(_unusable(key, pairs, pairs.dropped))
+
+
+def _unusable(key: str, pairs: Pairs, dropped: dict[str, int]) -> str:
+    reasons = ", ".join(f"{count} {reason}" for reason, count in dropped.items())
+    return f"{key}: 0 usable pairs in {pairs.origin}; dropped: {reasons or 'none'}"
+
+
+def _unknown(store: TokenStore) -> float:
+    """The share of tokens that the vocabulary lacks."""
+    return float((store.ids == UNK_ID).mean())
+
+
+def _some(pairs: Pairs, count: int) -> Pairs:
+    """Choose at most `count` pairs, the same ones in every training on the same data."""
+    if len(pairs) <= count:
+        return pairs
+    chosen = np.sort(np.random.default_rng(0).permutation(len(pairs))[:count]).tolist()
+    return _at(pairs, chosen)
+
+
+def _fitting(pairs: Pairs, tokenizers: Tokenizers, limits: tuple[int, int]) -> Pairs:
+    """Leave out what is longer than the limits."""
+    lengths = (
+        [len(ids) for ids in tokenizer.encode(lines)]
+        for tokenizer, lines in zip(tokenizers, (pairs.sources, pairs.targets), strict=True)
+    )
+    longest_source, longest_target = limits
+    return _at(
+        pairs,
+        [
+            index
+            for index, (source, target) in enumerate(zip(*lengths, strict=True))
+            if source <= longest_source and target <= longest_target
+        ],
+    )
+
+
+def _at(pairs: Pairs, indices: list[int]) -> Pairs:
+    return Pairs(
+        [pairs.sources[index] for index in indices],
+        [pairs.targets[index] for index in indices],
+        pairs.dropped,
+        pairs.origin,
+        pairs.note,
+    )

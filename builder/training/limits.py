@@ -1,0 +1,25 @@
+"""What ends a training, and how far off it is."""
+
+from __future__ import annotations
+
+from builder.blueprint.training import Training
+from builder.training.state import State
+
+
+def end(state: State, training: Training) -> str | None:
+    """Say which limit is reached; None while none is."""
+    patience = training.validate_.patience
+    if training.steps is not None and state.step >= training.steps:
+        return f"{training.steps} updates are done"
+    if training.minutes is not None and state.elapsed_s >= 60 * training.minutes:
+        return f"{training.minutes:g} minutes are over"
+    if patience is not None and state.waited >= patience:
+        return f"no better {training.validate_.metric} in {patience} validations"
+    return None
+
+
+def done(state: State, training: Training) -> float:
+    """The share of the nearest limit that is used up, 0 to 1."""
+    by_steps = state.step / training.steps if training.steps is not None else 0.0
+    by_time = state.elapsed_s / (60 * training.minutes) if training.minutes is not None else 0.0
+    return min(1.0, max(by_steps, by_time))

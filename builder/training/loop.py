@@ -1,0 +1,244 @@
+"""Updates until a limit is reached, with validations and checkpoints between them."""
+
+from __future__ import annotations
+
+import math
+import time
+from pathlib import Path
+
+import torch
+
+from builder.blueprint.generation import Generation as Strategy
+from builder.data.batches import Indices, plan_batches
+from builder.errors import TrainingFailure
+from builder.run import WEIGHTS
+from builder.training import limits
+from builder.training.average import average_weights, set_weights
+from builder.training.checkpoint import Checkpoints
+from builder.training.corpus import Corpus
+from builder.training.interruption import Interrupted, Interruption
+from builder.training.learner import Learner, Update
+from builder.training.log import Log
+from builder.training.meter import Meter
+from builder.training.state import State
+from builder.training.validation import Measured, is_better, measure
+from builder.training.watch import Finished, Progress, Started, Validated, Watch
+from builder.weights import save_weights, weights_of
+
+LOG_EVERY = 50
+"""Updates between two lines of progress in the log."""
+
+
+class Loop:
+    """One training in one run folder, from a state to its end."""
+
+    def __init__(
+        self,
+        folder: Path,
+        learner: Learner,
+        corpus: Corpus,
+        *,
+        strategy: Strategy,
+        state: State,
+        checkpoints: Checkpoints,
+        log: Log,
+        watch: Watch,
+    ) -> None:
+        self._folder = folder
+        self._learner = learner
+        self._training = learner.training
+        self._corpus = corpus
+        self._strategy = strategy
+        self._state = state
+        self._checkpoints = checkpoints
+        self._log = log
+        self._watch = watch
+        self._saved = state.step
+        self._interruption = Interruption()
+        self._meter = Meter()
+        self._plan = self._batches()
+        self._begun = time.perf_counter() - state.elapsed_s
+
+    def run(self, name: str) -> None:
+        """Train to the end.
+
+        Raises:
+            TrainingFailure: A number is no longer finite.
+            KeyboardInterrupt: Ctrl-C; what was learned is saved.
+            SystemExit: SIGTERM, likewise, with the code 143.
+        """
+        self._watch.started(self._start(name))
+        with self._interruption.watching():
+            try:
+                while (reason := self._between_updates()) is None:
+                    self._update()
+                self._average()
+            except Interrupted:
+                self._keep_what_is_learned()
+                raise
+        self._finish(reason)
+
+    def _between_updates(self) -> str | None:
+        """Do what is due after the last update; return why it was the last one, if it was."""
+        state, training = self._state, self._training
+        self._interruption.check()
+        last = limits.end(state, training) is not None
+        due = state.step % training.validate_.every == 0
+        if (due or last) and state.validated != state.step:
+            self._validate()
+        reason = limits.end(state, training)
+        due = state.step % training.checkpoint.every == 0
+        if (due or reason is not None) and self._saved != state.step:
+            self._save()
+        return reason
+
+    def _update(self) -> None:
+        state = self._state
+        if state.position == len(self._plan):
+            state.epoch, state.position = state.epoch + 1, 0
+            self._plan = self._batches()
+        before = time.perf_counter()
+        indices = self._plan[state.position]
+        update = self._learner.update(state.step + 1, self._corpus.train, indices)
+        now = time.perf_counter()
+        state.step, state.position = state.step + 1, state.position + 1
+        state.elapsed_s = now - self._begun
+        self._meter.add(update, now - before)
+        self._report(update)
+
+    def _report(self, update: Update) -> None:
+        state, meter = self._state, self._meter
+        done = limits.done(state, self._training)
+        progress = Progress(
+            step=state.step,
+            epoch=state.epoch + state.position / len(self._plan),
+            loss=meter.loss,
+            rate=update.rate,
+            tokens_per_second=meter.tokens_per_second,
+            padding=meter.padding,
+            elapsed_s=state.elapsed_s,
+            done=done,
+            seconds_left=state.elapsed_s * (1 - done) / done if done else None,
+        )
+        self._watch.progress(progress)
+        if state.step % LOG_EVERY == 0 or done == 1.0:
+            self._log.write(
+                "progress",
+                step=state.step,
+                epoch=progress.epoch,
+                loss=meter.loss,
+                rate=update.rate,
+                gradient_norm=update.gradient_norm,
+                tokens_per_second=meter.tokens_per_second,
+                padding=meter.padding,
+                elapsed_s=state.elapsed_s,
+            )
+            self._meter = Meter()
+
+    def _validate(self) -> None:
+        state, metric = self._state, self._training.validate_.metric
+        measured = self._measure()
+        value = measured.metrics[metric]
+        best = is_better(value, state.best, metric)
+        if best:
+            save_weights(weights_of(self._learner.model), self._folder / WEIGHTS)
+            state.best, state.waited = value, 0
+        else:
+            state.waited += 1
+        state.validated = state.step
+        state.elapsed_s = time.perf_counter() - self._begun
+        self._log.write(
+            "validation",
+            step=state.step,
+            **measured.metrics,
+            best=best,
+            samples=[vars(sample) for sample in measured.samples],
+            elapsed_s=state.elapsed_s,
+        )
+        self._watch.validated(
+            Validated(state.step, measured.metrics, metric, best, measured.samples)
+        )
+
+    def _measure(self) -> Measured:
+        """Measure the weights as they are; a signal may end this anywhere."""
+        with self._interruption.anywhere():
+            measured = measure(
+                self._learner.model,
+                self._corpus,
+                metric=self._training.validate_.metric,
+                strategy=self._strategy,
+            )
+        if not math.isfinite(measured.metrics["loss"]):
+            raise TrainingFailure(
+                f"update {self._state.step}: the validation loss is not finite; "
+                "try a lower rate or `factor`, a longer `warmup`, or `clip`"
+            )
+        return measured
+
+    def _save(self) -> None:
+        self._checkpoints.save(self._state, self._learner.model, self._learner.optimizer)
+        self._checkpoints.prune(self._training.checkpoint.keep)
+        self._saved = self._state.step
+
+    def _keep_what_is_learned(self) -> None:
+        if self._saved != self._state.step:
+            self._save()
+        if not (self._folder / WEIGHTS).exists():
+            save_weights(weights_of(self._learner.model), self._folder / WEIGHTS)
+        self._say(f"interrupted after update {self._state.step}; `--resume` goes on from there")
+
+    def _average(self) -> None:
+        """Average the newest checkpoints; keep that if it is at least as good as the best."""
+        count = self._training.checkpoint.average
+        paths = list(self._checkpoints.newest_first())[:count]
+        if len(paths) < 2:
+            return
+        state, metric = self._state, self._training.validate_.metric
+        set_weights(self._learner.model, average_weights(paths))
+        measured = self._measure()
+        value, best = measured.metrics[metric], state.best
+        kept = best is None or not is_better(best, value, metric)
+        if kept:
+            save_weights(weights_of(self._learner.model), self._folder / WEIGHTS)
+            state.best = value
+        names = [path.name for path in paths]
+        self._log.write(
+            "average", step=state.step, checkpoints=names, **measured.metrics, kept=kept
+        )
+        verdict = "kept" if kept else f"not kept: {best:.6g} is better"
+        self._watch.note(f"average of {len(paths)} checkpoints: {metric} {value:.6g}, {verdict}")
+
+    def _finish(self, reason: str) -> None:
+        state, metric = self._state, self._training.validate_.metric
+        best = math.nan if state.best is None else state.best
+        self._log.write("finished", step=state.step, reason=reason, metric=metric, best=best)
+        self._watch.finished(Finished(state.step, reason, metric, best, state.elapsed_s))
+
+    def _start(self, name: str) -> Started:
+        parameters = weights_of(self._learner.model).values()
+        return Started(
+            name=name,
+            folder=self._folder,
+            parameters=sum(parameter.numel() for parameter in parameters),
+            pairs=len(self._corpus.train),
+            validation_pairs=len(self._corpus.valid),
+            batches=len(self._plan),
+            step=self._state.step,
+            steps=self._training.steps,
+            minutes=self._training.minutes,
+            threads=torch.get_num_threads(),
+        )
+
+    def _say(self, text: str) -> None:
+        self._log.write("note", step=self._state.step, text=text)
+        self._watch.note(text)
+
+    def _batches(self) -> list[Indices]:
+        store = self._corpus.train
+        return plan_batches(
+            store.source.lengths,
+            store.target.lengths,
+            batch_tokens=self._training.batch_tokens,
+            seed=self._training.seed,
+            epoch=self._state.epoch,
+        )

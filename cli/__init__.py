@@ -1,0 +1,1 @@
+"""Commands: arguments into one library call each."""

@@ -1,0 +1,30 @@
+"""`transom export`: a trained run into one ONNX file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cli.streams import note, write_results
+
+
+def export(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.", show_default=False)],
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="The file to write; RUN/NAME.onnx unless given."),
+    ] = None,
+) -> None:
+    """Write a run as one ONNX file that generates, once it is proved equal to PyTorch."""
+    from builder.export.export import export_run
+
+    done = export_run(run, out=out, say=note)
+    ties = f", {done.proof.near_ties} by a near tie" if done.proof.near_ties else ""
+    note(
+        f"{done.size_bytes:,} bytes, {done.parameter_bytes:,} of them parameters; proved: "
+        f"{done.proof.lines} lines come out as in PyTorch{ties}, "
+        f"logits within {done.proof.logits_difference:.1e}"
+    )
+    write_results([str(done.path)])

@@ -1,0 +1,79 @@
+"""`transom run`: lines in, one line out for each."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, cast
+
+import typer
+
+from cli.options import Json, Model, Threads
+from cli.streams import note, write_results
+
+if TYPE_CHECKING:
+    from builder.text.generation import Generation
+    from builder.text.lines import Readable
+
+
+def run(
+    model: Model,
+    lines: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="LINE", help="Lines to read; stdin without any.", show_default=False
+        ),
+    ] = None,
+    file: Annotated[
+        Path | None,
+        typer.Option("--input", metavar="FILE", help="Read the lines of a file."),
+    ] = None,
+    as_json: Json = False,
+    max_length: Annotated[
+        int | None,
+        typer.Option(min=1, help="Cut outputs off at so many tokens."),
+    ] = None,
+    threads: Threads = None,
+) -> None:
+    """Read lines and write exactly one line for each, with a run or an exported file.
+
+    An ONNX file needs no torch. Lines end in LF or CRLF; an empty line gives an empty line.
+    """
+    if lines and file:
+        raise typer.BadParameter("lines come from arguments or from --input, not from both")
+    from builder.generator import open_generator
+
+    generate = open_generator(model, threads=threads, max_length=max_length)
+    show = _as_json if as_json else _as_text
+    read = cut_off = 0
+    for some in _read(lines, file):
+        outputs = generate(some, first_line=read + 1)
+        write_results(map(show, some, outputs))
+        read += len(some)
+        cut_off += sum(not output.ended for output in outputs)
+    if cut_off:
+        note(f"warning: {cut_off} of {read} outputs were cut off by a length limit")
+
+
+def _read(lines: list[str] | None, file: Path | None) -> Iterator[list[str]]:
+    """The lines to generate for, in portions, so that the first results come early."""
+    from builder.data.files import read_lines
+    from builder.text.lines import LINES_AT_ONCE, stream_lines
+
+    if file is not None:
+        lines = read_lines(file)
+    elif not lines:
+        yield from stream_lines(cast("Readable", sys.stdin.buffer))
+        return
+    for start in range(0, len(lines), LINES_AT_ONCE):
+        yield lines[start : start + LINES_AT_ONCE]
+
+
+def _as_text(_line: str, output: Generation) -> str:
+    return output.text
+
+
+def _as_json(line: str, output: Generation) -> str:
+    return json.dumps({"source": line, **vars(output)}, ensure_ascii=False)

@@ -1,0 +1,102 @@
+"""A training as a person sees it, on stderr: a live bar on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn
+
+from builder.errors import printable
+
+if TYPE_CHECKING:
+    from builder.training import watch
+
+
+class StderrWatch(AbstractContextManager["StderrWatch"]):
+    """Shows loss, rate, speed and time left while it runs, and samples at every validation."""
+
+    def __init__(self) -> None:
+        self._console = Console(stderr=True, highlight=False, markup=False, emoji=False)
+        self._bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=24),
+            TextColumn("{task.fields[state]}"),
+            console=self._console,
+            transient=True,
+            disable=not self._console.is_terminal,
+        )
+        self._task = self._bar.add_task("training", total=1.0, state="")
+        self._speed = ""
+
+    def __enter__(self) -> Self:
+        """Start the bar."""
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Take the bar away, whatever ended the training."""
+        self._bar.stop()
+
+    def started(self, event: watch.Started) -> None:
+        """Say what is trained, where, and until when."""
+        limits = [f"{event.steps:,} updates"] if event.steps else []
+        limits += [f"{event.minutes:g} minutes"] if event.minutes else []
+        self.note(
+            f"{printable(event.name)}: {event.parameters:,} parameters, {event.pairs:,} pairs, "
+            f"{event.batches:,} updates an epoch, up to {' or '.join(limits)}, "
+            f"{event.threads} threads; in {printable(event.folder)}"
+        )
+        if event.step:
+            self.note(f"resumed after update {event.step:,}")
+
+    def progress(self, event: watch.Progress) -> None:
+        """Move the bar."""
+        self._speed = (
+            f"loss {event.loss:.4f}, rate {event.rate:.2e}, {event.tokens_per_second:,.0f} tokens/s"
+        )
+        left = "" if event.seconds_left is None else f", {_clock(event.seconds_left)} left"
+        self._bar.update(
+            self._task,
+            description=f"{event.step:,} ({event.epoch:.1f} epochs)",
+            completed=event.done,
+            state=self._speed + left,
+        )
+
+    def validated(self, event: watch.Validated) -> None:
+        """Print the measures and a few samples."""
+        measures = ", ".join(f"{name} {value:.4g}" for name, value in event.metrics.items())
+        best = "; best so far" if event.is_best else ""
+        self.note(f"{event.step:,}: {measures}{best} ({self._speed})")
+        for sample in event.samples:
+            self.note(show_sample(sample.source, sample.output, sample.target))
+
+    def note(self, text: str) -> None:
+        """Print a line above the bar."""
+        self._console.print(text, soft_wrap=True)
+
+    def finished(self, event: watch.Finished) -> None:
+        """Say why it ended and what came of it."""
+        self.note(
+            f"finished after {event.step:,} updates and {_clock(event.elapsed_s)}: {event.reason}; "
+            f"best {event.metric} {event.best:.4g}"
+        )
+
+
+def show_sample(source: str, output: str, target: str) -> str:
+    """One line for a source and its output, with the right answer where it is another."""
+    right = "" if output == target else f"  (right: {printable(target)})"
+    return f"  {printable(source)} → {printable(output)}{right}"
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

@@ -1,0 +1,162 @@
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+import builder.generator
+from builder.errors import PackageError, TrainingFailure
+from cli.main import run_command
+
+
+def raise_in_run(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
+    """Let `transom run` raise `error`."""
+
+    def fail(*_: object, **__: object) -> NoReturn:
+        raise error
+
+    monkeypatch.setattr(builder.generator, "open_generator", fail)
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "told"),
+    [
+        (PackageError("x.onnx: damaged"), 2, "x.onnx: damaged"),
+        (TrainingFailure("the loss is not finite"), 1, "the loss is not finite"),
+        (OSError(errno.ENOSPC, "No space left on device", "x\x1by"), 1, r"x\x1by"),
+        (ModuleNotFoundError("no", name="torch"), 2, "transom[train]"),
+        (ModuleNotFoundError("no", name="babel.dates"), 2, "transom[demo]"),
+        (ModuleNotFoundError("no", name="elsewhere"), 1, "internal error"),
+        (ValueError("one\ntwo"), 1, "internal error"),
+        (KeyboardInterrupt(), 130, "interrupted"),
+        (SystemExit(143), 143, ""),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else None,
+)
+def test_every_end_has_its_code_and_one_line(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    error: BaseException,
+    code: int,
+    told: str,
+) -> None:
+    monkeypatch.delenv("TRANSOM_DEBUG", raising=False)
+    raise_in_run(monkeypatch, error)
+
+    assert run_command(["run", "x.onnx", "line"]) == code
+
+    stdout, stderr = capsys.readouterr()
+    assert stdout == ""
+    assert told in stderr
+    assert stderr.count("\n") == bool(told)
+
+
+def test_debug_shows_where(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TRANSOM_DEBUG", "0")
+    raise_in_run(monkeypatch, PackageError("damaged"))
+
+    assert run_command(["run", "x.onnx", "line"]) == 2
+    assert "Traceback" not in capsys.readouterr().err
+    assert run_command(["--debug", "run", "x.onnx", "line"]) == 2
+    assert "Traceback" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["rum"],
+        ["run"],
+        ["run", "x.onnx", "--no-such-option"],
+        ["--no-such-option"],
+        ["evaluate", "x.onnx", "--source", "lines.txt"],
+        ["train", "--resume"],
+        ["train", "dates", "--resume", "--overwrite", "--out", "x"],
+        ["check", "no/such/file.yaml"],
+        ["run", "no/such/file.onnx"],
+        ["run", "."],
+        ["export", "no/such/run"],
+        ["evaluate", "no/such/file.onnx"],
+    ],
+    ids=" ".join,
+)
+def test_mistakes_end_with_2(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    assert run_command(arguments) == 2
+
+    stdout, stderr = capsys.readouterr()
+    assert stdout == ""
+    assert stderr
+    assert "Traceback" not in stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_command_mistyped_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    run_command(["evaluat"])
+
+    assert "'evaluate'" in capsys.readouterr().err
+
+
+def test_control_characters_of_an_argument_are_escaped(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command(["run", "x\x1b[31m.onnx"]) == 2
+    assert run_command(["check", "x\x1b[31m.yaml"]) == 2
+    assert run_command(["--x\x1b[31m"]) == 2
+    assert "\x1b" not in capsys.readouterr().err
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command(["--version"]) == 0
+    assert capsys.readouterr().out == f"transom {builder.__version__}\n"
+
+
+def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command(["--help"]) == 0
+
+    stdout, stderr = capsys.readouterr()
+    assert stderr == ""
+    listed = {line.split()[0] for line in stdout.split("Commands:")[1].splitlines() if line}
+    assert listed == {"check", "build", "train", "export", "run", "evaluate", "list"}
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_signals_end_it_with_their_code(number: signal.Signals, code: int) -> None:
+    waits = (
+        "import builder.generator, time, cli.main\n"
+        "def wait(*_, **__):\n"
+        "    try:\n"
+        "        print('ready', flush=True)\n"
+        "        time.sleep(60)\n"
+        "    finally:\n"
+        "        print('tidied', flush=True)\n"
+        "builder.generator.open_generator = wait\n"
+        "cli.main.main()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", waits, "run", "x.onnx"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(0.05)
+        process.send_signal(number)
+        stdout, stderr = process.communicate()
+
+    assert (process.returncode, stdout) == (code, "tidied\n")
+    assert "Traceback" not in stderr

@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import cmath
+import math
+
+import pytest
+import torch
+from torch import Tensor
+
+from builder.nn.positions import LearnedPositions, RotaryPositions, SinusoidalPositions
+
+
+def formula(position: int, column: int, d_model: int, base: float) -> float:
+    """PE(pos, 2i) = sin(pos / base^(2i / d_model)), PE(pos, 2i + 1) = cos of the same angle."""
+    i = column // 2
+    angle = position / base ** (2 * i / d_model)
+    return math.cos(angle) if column % 2 else math.sin(angle)
+
+
+@pytest.mark.parametrize("d_model", [1, 2, 5, 8, 63, 64])
+@pytest.mark.parametrize("base", [10_000.0, 37.5])
+def test_sinusoidal_is_the_formula_of_the_paper(d_model: int, base: float) -> None:
+    positions = [0, 1, 2, 17, 1000]
+
+    table = SinusoidalPositions(d_model, base=base)(torch.tensor(positions))
+
+    expected = [[formula(p, column, d_model, base) for column in range(d_model)] for p in positions]
+    torch.testing.assert_close(table, torch.tensor(expected), rtol=1e-10, atol=1e-12)
+
+
+def test_sinusoidal_rows_of_width_4() -> None:
+    table = SinusoidalPositions(4)(torch.arange(2))
+
+    expected = torch.tensor([[0, 1, 0, 1], [0.841471, 0.540302, 0.0099998, 0.99995]])
+    torch.testing.assert_close(table, expected, rtol=0, atol=5e-7)
+
+
+def turned(x: Tensor, positions: list[int], base: float) -> Tensor:
+    """Rotate by multiplying complex numbers, one at a time."""
+    half = x.shape[-1] // 2
+    result = x.clone()
+    for time, position in enumerate(positions):
+        for i in range(half):
+            turn = cmath.exp(1j * position * base ** (-2 * i / x.shape[-1]))
+            for row in range(x.shape[0]):
+                for head in range(x.shape[1]):
+                    vector = x[row, head, time]
+                    z = complex(vector[i].item(), vector[i + half].item()) * turn
+                    result[row, head, time, i] = z.real
+                    result[row, head, time, i + half] = z.imag
+    return result
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 5, 8), (4, 4, 4, 4), (1, 2, 3, 2)])
+@pytest.mark.parametrize("base", [10_000.0, 50.0])
+def test_rotary_multiplies_complex_numbers(shape: tuple[int, ...], base: float) -> None:
+    x = torch.randn(shape)
+    positions = list(range(7, 7 + 3 * shape[2], 3))
+
+    ours = RotaryPositions(shape[-1], base=base)(x, torch.tensor(positions))
+
+    torch.testing.assert_close(ours, turned(x, positions, base), rtol=1e-10, atol=1e-12)
+
+
+def test_rotary_products_depend_on_the_distance_alone() -> None:
+    rotary = RotaryPositions(8)
+    q, k = torch.randn(1, 1, 1, 8), torch.randn(1, 1, 1, 8)
+
+    def product(query: int, key: int) -> Tensor:
+        return (rotary(q, torch.tensor([query])) * rotary(k, torch.tensor([key]))).sum()
+
+    torch.testing.assert_close(product(9, 4), product(105, 100), rtol=1e-10, atol=1e-12)
+    assert (product(9, 4) - product(9, 5)).abs() > 1e-3
+
+
+def test_rotary_leaves_position_0_alone_and_lengths_as_they_are() -> None:
+    x = torch.randn(2, 3, 4, 6)
+    ours = RotaryPositions(6)(x, torch.tensor([0, 1, 50, 3000]))
+
+    assert torch.equal(ours[:, :, 0], x[:, :, 0])
+    torch.testing.assert_close(ours.norm(dim=-1), x.norm(dim=-1), rtol=1e-10, atol=1e-12)
+
+
+def test_learned_has_a_vector_for_every_position_below_its_limit() -> None:
+    learned = LearnedPositions(6, 5)
+
+    assert learned.max_length == 5
+    assert torch.equal(learned(torch.tensor([4, 0])), learned.table.weight[[4, 0]])
+    with pytest.raises(IndexError):
+        learned(torch.tensor([5]))
+
+
+def test_fixed_positions_are_no_weights() -> None:
+    for module in (SinusoidalPositions(8), RotaryPositions(8)):
+        assert not module.state_dict()

@@ -1,0 +1,125 @@
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from builder.errors import PackageError
+from builder.runtime.package import Package
+
+WriteEcho = Callable[..., Path]
+
+
+@pytest.mark.parametrize("content", [b"", b"hello", b"\x08\x0a", b"\x00" * 100])
+def test_refuses_what_is_no_graph(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "not.onnx"
+    path.write_bytes(content)
+
+    with pytest.raises(PackageError, match=r"not\.onnx: "):
+        Package.load(path)
+
+
+def test_refuses_half_a_file(write_echo: WriteEcho) -> None:
+    path = write_echo()
+    path.write_bytes(path.read_bytes()[:-100])
+
+    with pytest.raises(PackageError, match=r"echo\.onnx: "):
+        Package.load(path)
+
+
+def test_names_a_missing_file_and_a_folder(tmp_path: Path) -> None:
+    with pytest.raises(PackageError, match=str(tmp_path / "missing.onnx")):
+        Package.load(tmp_path / "missing.onnx")
+    with pytest.raises(PackageError, match="folder"):
+        Package.load(tmp_path)
+
+
+def test_shows_control_characters_of_a_path_escaped(tmp_path: Path) -> None:
+    with pytest.raises(PackageError) as caught:
+        Package.load(tmp_path / "\x1b[31m.onnx")
+    assert "\x1b" not in str(caught.value)
+
+
+def test_refuses_another_graph_with_our_metadata(write_echo: WriteEcho) -> None:
+    path = write_echo()
+    model = onnx.load(path)
+    model.graph.output.pop()
+    path.write_bytes(model.SerializeToString())
+
+    with pytest.raises(PackageError, match="ended"):
+        Package.load(path)
+
+
+def outside(name: str, location: str) -> TensorProto:
+    """A tensor whose four floats lie in another file."""
+    tensor = TensorProto(
+        name=name, data_type=TensorProto.FLOAT, dims=[4], data_location=TensorProto.EXTERNAL
+    )
+    for key, value in (("location", location), ("offset", "0"), ("length", "16")):
+        tensor.external_data.add(key=key, value=value)
+    return tensor
+
+
+def add_initializer(graph: onnx.GraphProto, location: str) -> None:
+    graph.initializer.append(outside("secret", location))
+    graph.node.append(helper.make_node("Neg", ["secret"], ["read"]))
+
+
+def add_constant(graph: onnx.GraphProto, location: str) -> None:
+    graph.node.append(helper.make_node("Constant", [], ["read"], value=outside("", location)))
+
+
+def add_to_a_branch(graph: onnx.GraphProto, location: str) -> None:
+    branches = []
+    for name in ("one", "other"):
+        tensor = outside(f"secret of {name}", location)
+        node = helper.make_node("Neg", [tensor.name], [f"read by {name}"])
+        value = helper.make_tensor_value_info(node.output[0], TensorProto.FLOAT, [4])
+        branches.append(helper.make_graph([node], name, [], [value], [tensor]))
+    graph.initializer.append(helper.make_tensor("yes", TensorProto.BOOL, [], [True]))
+    graph.node.append(
+        helper.make_node("If", ["yes"], ["read"], then_branch=branches[0], else_branch=branches[1])
+    )
+
+
+@pytest.mark.parametrize("add", [add_initializer, add_constant, add_to_a_branch])
+@pytest.mark.parametrize("location", ["beside.bin", "../above.bin", "{folder}/beside.bin"])
+def test_reads_no_other_file(
+    write_echo: WriteEcho,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    add: Callable[[onnx.GraphProto, str], None],
+    location: str,
+) -> None:
+    path = write_echo()
+    folder = tmp_path / "inner"
+    folder.mkdir()
+    for file in (tmp_path / "above.bin", folder / "beside.bin"):
+        np.arange(4, dtype=np.float32).tofile(file)
+    model = onnx.load(path)
+    add(model.graph, location.format(folder=folder))
+    model.graph.output.append(helper.make_tensor_value_info("read", TensorProto.FLOAT, [4]))
+    moved = folder / "echo.onnx"
+    moved.write_bytes(model.SerializeToString())
+    monkeypatch.chdir(folder)
+
+    with pytest.raises(PackageError, match=r"echo\.onnx"):
+        Package.load(moved)
+
+
+def test_names_the_providers_there_are(write_echo: WriteEcho) -> None:
+    with pytest.raises(PackageError, match=r"NoSuchProvider.*CPUExecutionProvider"):
+        Package.load(write_echo(), providers=["NoSuchProvider"])
+
+
+def test_is_silent_on_the_processor(
+    write_echo: WriteEcho, capfd: pytest.CaptureFixture[str]
+) -> None:
+    Package.load(os.fspath(write_echo())).generate(["abc"])
+
+    assert capfd.readouterr() == ("", "")
