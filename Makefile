@@ -12,13 +12,13 @@ NEED_PYTHON := 'import sys; sys.exit(sys.version_info < (3, 11) and \
 .PHONY: demo test check format bench clean
 
 # From nothing to a model that reads dates in many languages (about 4 minutes on 2 cores).
-# The folder runs/dates belongs to this demo: a run that is there is overwritten.
+# The folder runs/demo is its own: what an earlier demo left there is replaced.
 demo: $(INSTALLED)
 	$(BIN)/transom build blueprints/dates.yaml
-	$(BIN)/transom train blueprints/dates.yaml --out runs/dates --overwrite
-	$(BIN)/transom export runs/dates
-	$(BIN)/transom evaluate runs/dates/dates.onnx
-	$(BIN)/transom run runs/dates/dates.onnx "le 3 mars 2021" "3. marts 1999" "2021年3月3日"
+	$(BIN)/transom train blueprints/dates.yaml --out runs/demo --overwrite
+	$(BIN)/transom export runs/demo
+	$(BIN)/transom evaluate runs/demo/dates.onnx
+	$(BIN)/transom run runs/demo/dates.onnx "le 3 mars 2021" "3. marts 1999" "Friday, March 5, 2027"
 
 # One thread for each of two processes is quicker than two threads for one: the models are small.
 test: $(INSTALLED)

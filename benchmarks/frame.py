@@ -83,7 +83,7 @@ def print_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> None
 
 def finish(figures: Mapping[str, Any]) -> None:
     """Print the last line: the figures and what they depend on, as one JSON object."""
-    print(json.dumps({**figures, **circumstances()}, ensure_ascii=False))
+    print(json.dumps({**circumstances(), **figures}, ensure_ascii=False))
 
 
 def circumstances() -> dict[str, Any]:

@@ -41,6 +41,7 @@ def measure(data: Path, run: Path, minutes: float | None) -> None:
         "updates": max(line.get("step", 0) for line in log),
         "test_pairs": result["pairs"],
         "package_bytes": package.stat().st_size,
+        "threads": log[0]["threads"],
     }
     print_table(["English names to katakana", "figure"], list(figures.items()))
     finish(figures)

@@ -20,7 +20,10 @@ def weights_of(model: nn.Module) -> dict[str, Tensor]:
 def save_weights(weights: dict[str, Tensor], path: Path) -> None:
     """Write tensors to `path`, whole or not at all."""
     with atomic.file(path) as draft:
+        draft.touch()
+        mode = draft.stat().st_mode  # safetensors would leave the file to its owner alone
         save_file({name: tensor.contiguous().cpu() for name, tensor in weights.items()}, draft)
+        draft.chmod(mode)
 
 
 def read_tensors(path: Path) -> dict[str, Tensor]:

@@ -49,9 +49,14 @@ def test_importing_loads_little(module: str, may: set[str]) -> None:
     assert loaded_by(f"import {module}") <= may
 
 
-@pytest.mark.parametrize("command", ["", "check", "train", "export", "run", "evaluate"])
-def test_help_loads_little(command: str) -> None:
-    assert not loaded_by("from cli.main import main; main()", *command.split(), "--help")
+def test_help_loads_nothing() -> None:
+    assert not loaded_by("from cli.main import main; main()", "--help")
+
+
+@pytest.mark.parametrize("command", ["build", "train", "export", "run", "evaluate"])
+def test_help_of_a_command_loads_no_engine(command: str) -> None:
+    """Typer itself loads pydantic to read arguments."""
+    assert loaded_by("from cli.main import main; main()", command, "--help") <= {"pydantic"}
 
 
 def test_check_loads_no_engine() -> None:

@@ -23,10 +23,14 @@ def test_an_interrupted_file_leaves_the_old_one(tmp_path: Path, error: type[Base
     path = tmp_path / "weights"
     atomic.write_bytes(path, b"old")
 
-    with pytest.raises(error), atomic.file(path) as draft:
-        draft.write_bytes(b"half of the n")
-        assert path.read_bytes() == b"old"
-        raise error
+    def write() -> None:
+        with atomic.file(path) as draft:
+            draft.write_bytes(b"half of the n")
+            assert path.read_bytes() == b"old"
+            raise error
+
+    with pytest.raises(error):
+        write()
 
     assert path.read_bytes() == b"old"
     assert names(tmp_path) == ["weights"]
@@ -98,9 +102,13 @@ def test_a_folder_appears_whole(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("error", [ValueError, Interruption])
 def test_an_interrupted_folder_never_appears(tmp_path: Path, error: type[BaseException]) -> None:
-    with pytest.raises(error), atomic.folder(tmp_path / "step-1") as draft:
-        (draft / "a").write_text("1")
-        raise error
+    def write() -> None:
+        with atomic.folder(tmp_path / "step-1") as draft:
+            (draft / "a").write_text("1")
+            raise error
+
+    with pytest.raises(error):
+        write()
 
     assert names(tmp_path) == []
 

@@ -15,6 +15,8 @@ transom: 1
 name: echo
 model: {d_model: 16, layers: 1, attention: {heads: 2}, feed_forward: {d_ff: 16}}
 tokenizer: char
+"""
+DATA = """\
 data:
   train: {path: train.tsv}
   valid: {path: valid.tsv}
@@ -68,13 +70,13 @@ def test_a_package_is_scored_on_the_pairs_of_the_run_it_lies_in(
     write_echo: WriteEcho, tmp_path: Path
 ) -> None:
     package = write_echo()
-    (tmp_path / "blueprint.yaml").write_text(BLUEPRINT, encoding="utf-8")
+    (tmp_path / "blueprint.yaml").write_text(BLUEPRINT + DATA, encoding="utf-8")
     write_pairs(tmp_path / "valid.tsv", [("a", "a"), ("b", "c")])
     write_pairs(tmp_path / "test.tsv", [("a", "a")])
 
     assert evaluate(package).scores["exact_match"] == 50.0
 
-    (tmp_path / "blueprint.yaml").write_text(BLUEPRINT + "  test: {path: test.tsv}\n")
+    (tmp_path / "blueprint.yaml").write_text(BLUEPRINT + DATA + "  test: {path: test.tsv}\n")
     assert evaluate(package).scores["exact_match"] == 100.0
 
 
@@ -82,7 +84,7 @@ def test_names_the_key_of_a_missing_file(
     write_echo: WriteEcho, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     package = write_echo()
-    (tmp_path / "blueprint.yaml").write_text(BLUEPRINT, encoding="utf-8")
+    (tmp_path / "blueprint.yaml").write_text(BLUEPRINT + DATA, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     write_pairs(tmp_path / "elsewhere.tsv", [("a", "a")])
 
@@ -96,7 +98,7 @@ def test_refuses_where_there_are_no_pairs(write_echo: WriteEcho, tmp_path: Path)
     with pytest.raises(DataError, match="--source"):
         evaluate(package)
 
-    (tmp_path / "blueprint.yaml").write_text(BLUEPRINT.split("data:")[0], encoding="utf-8")
+    (tmp_path / "blueprint.yaml").write_text(BLUEPRINT, encoding="utf-8")
     with pytest.raises(DataError, match="--source"):
         evaluate(package)
 

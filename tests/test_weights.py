@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+import json
 import os
 import pickle
+import struct
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -17,10 +20,14 @@ from builder.weights import load_weights, read_tensors, save_weights, weights_of
 
 
 def network(tie: str = "all", d_model: int = 8) -> nn.Module:
-    section = {"d_model": d_model, "vocab_size": 13, "embeddings": {"tie": tie}}
-    for side in ("encoder", "decoder"):
-        section[side] = {"layers": 1, "attention": {"heads": 2}, "feed_forward": {"d_ff": 8}}
-    section["decoder"]["cross_attention"] = {"heads": 2}
+    stack = {"layers": 1, "attention": {"heads": 2}, "feed_forward": {"d_ff": 8}}
+    section = {
+        "d_model": d_model,
+        "vocab_size": 13,
+        "embeddings": {"tie": tie},
+        "encoder": stack,
+        "decoder": {**stack, "cross_attention": {"heads": 2}},
+    }
     return compile_model(Model.model_validate(section))
 
 
@@ -68,7 +75,7 @@ def test_loading_is_no_part_of_the_gradient(tmp_path: Path) -> None:
     "other", [{"tie": "none"}, {"d_model": 4}, {"tie": "source_target", "d_model": 4}]
 )
 def test_weights_of_another_network_are_refused_and_change_nothing(
-    tmp_path: Path, other: dict[str, object]
+    tmp_path: Path, other: dict[str, Any]
 ) -> None:
     save_weights(weights_of(network(**other)), tmp_path / "weights")
     model = network()
@@ -109,13 +116,7 @@ def other_header(data: bytes) -> bytes:
     return data[:8] + b"\x1b" + data[9:]
 
 
-def other_dtype(data: bytes) -> bytes:
-    return data.replace(b'"F32"', b'"\x1b[3"', 1)
-
-
-@pytest.mark.parametrize(
-    "damage", [cut, cut_in_the_header, longer, empty, other_header, other_dtype]
-)
+@pytest.mark.parametrize("damage", [cut, cut_in_the_header, longer, empty, other_header])
 def test_a_damaged_file_is_refused(tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
     path = tmp_path / "weights"
     save_weights(weights_of(network()), path)
@@ -125,7 +126,6 @@ def test_a_damaged_file_is_refused(tmp_path: Path, damage: Callable[[bytes], byt
         read_tensors(path)
 
     assert str(path) in str(refusal.value)
-    assert str(refusal.value).isprintable()
 
 
 def test_a_missing_file_and_a_folder_are_refused(tmp_path: Path) -> None:
@@ -134,11 +134,21 @@ def test_a_missing_file_and_a_folder_are_refused(tmp_path: Path) -> None:
             read_tensors(path)
 
 
-def test_names_from_the_file_are_escaped_in_messages(tmp_path: Path) -> None:
-    save_file({"we\x1b[31might": torch.ones(2, 2)}, tmp_path / "weights")
+def header(name: str, dtype: str) -> bytes:
+    """A file of the one tensor that `nn.Linear(1, 1, bias=False)` has."""
+    entry = json.dumps({name: {"dtype": dtype, "shape": [1, 1], "data_offsets": [0, 4]}}).encode()
+    return struct.pack("<Q", len(entry)) + entry + bytes(4)
 
+
+@pytest.mark.parametrize(("name", "dtype"), [("we\x1b[31might", "F32"), ("weight", "F\x1b[31m")])
+def test_what_the_file_says_is_escaped_in_messages(tmp_path: Path, name: str, dtype: str) -> None:
+    model = nn.Linear(1, 1, bias=False)
+    (tmp_path / "weights").write_bytes(header("weight", "F32"))
+    load_weights(model, tmp_path / "weights")
+
+    (tmp_path / "weights").write_bytes(header(name, dtype))
     with pytest.raises(RunError) as refusal:
-        load_weights(nn.Linear(2, 2, bias=False), tmp_path / "weights")
+        load_weights(model, tmp_path / "weights")
 
     assert str(refusal.value).isprintable()
 

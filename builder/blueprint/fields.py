@@ -12,7 +12,7 @@ from annotated_types import Ge, Gt, Le, Lt, MaxLen, MinLen
 from pydantic import Tag
 from pydantic.fields import FieldInfo
 
-from builder.blueprint.nodes import Path_
+from builder.blueprint.nodes import KeyPath
 from builder.blueprint.section import Section, Uniform
 
 
@@ -60,7 +60,7 @@ def default_kind(info: FieldInfo) -> str:
 class Spot:
     """Where an error of pydantic points: the keys without union tags, and the schema there."""
 
-    path: Path_
+    path: KeyPath
     owner: type[Section]
     """The section that holds, or should hold, the last key."""
     info: FieldInfo | None
@@ -69,11 +69,11 @@ class Spot:
     """The other members of the union that `owner` belongs to, by `kind` or form."""
 
 
-def locate(location: Path_, root: type[Section]) -> Spot:
+def locate(location: KeyPath, root: type[Section]) -> Spot:
     """Take the union tags out of pydantic's location."""
     rest = list(location)
     section, siblings = root, dict[str, type[Section]]()
-    path: Path_ = ()
+    path: KeyPath = ()
     while True:
         key = rest.pop(0)
         path = (*path, key)
@@ -87,7 +87,7 @@ def locate(location: Path_, root: type[Section]) -> Spot:
         section = options[tag] if tag else next(iter(options.values()))
 
 
-def walk_schema(section: type[Section], path: Path_ = ()) -> Iterator[tuple[Path_, FieldInfo]]:
+def walk_schema(section: type[Section], path: KeyPath = ()) -> Iterator[tuple[KeyPath, FieldInfo]]:
     """Every key of the language, with its path; keys of several kinds come several times."""
     for key, info in fields(section).items():
         yield (*path, key), info

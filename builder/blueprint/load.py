@@ -28,7 +28,7 @@ from builder.blueprint.nodes import (
 from builder.blueprint.override import flag_name, read_overrides
 from builder.blueprint.read import SIZE_LIMIT, read, split_lines
 from builder.blueprint.suggest import nearest
-from builder.blueprint.validate import Validation
+from builder.blueprint.validate import PROBLEM_LIMIT, Validation
 from builder.errors import BlueprintError, Problem
 
 
@@ -74,7 +74,9 @@ def parse_blueprint(
     tree, problems = _read_tree(text, Source(file, split_lines(text), directory))
     flags, more = read_overrides(overrides)
     problems += more
-    tree = reduce(merged, map(expand, flags), expand(tree))
+    tree = expand(tree)
+    if flags:
+        tree = merged(tree, reduce(merged, map(expand, flags)))
     blanks = {node.place.path: node.place for _, node in walk(tree) if is_blank(node)}
     tree = without_blanks(tree)
     if name is not None and "name" not in tree.entries:
@@ -132,7 +134,11 @@ def _in_order(problems: list[Problem], overrides: Sequence[str]) -> list[Problem
         flag = flags.index(problem.file) + 1 if problem.file in flags else 0
         return flag, problem.line, problem.column
 
-    return sorted(dict.fromkeys(problems), key=order)
+    ordered = sorted(dict.fromkeys(problems), key=order)
+    if len(ordered) > PROBLEM_LIMIT:
+        last = Problem("and more problems than these", file=ordered[0].file)
+        return [*ordered[:PROBLEM_LIMIT], last]
+    return ordered
 
 
 def _bundled(name: str) -> Path:
@@ -150,16 +156,19 @@ def _bundled(name: str) -> Path:
 
 def _read_file(file: Path) -> str:
     """The text of a file, or a plain reason with its absolute path."""
-    shown = str(file.absolute())
+    longest = 4 * SIZE_LIMIT
     try:
-        if file.is_dir():
-            raise BlueprintError([Problem("this is a folder, not a blueprint", file=shown)])
         with file.open("rb") as stream:
-            content = stream.read(4 * SIZE_LIMIT + 1)
-        return content.decode()
+            content = stream.read(longest + 1)
+        if len(content) <= longest:
+            return content.decode()
+        reason = f"more than {longest:,} bytes"
+    except IsADirectoryError:
+        reason = "this is a folder, not a blueprint"
     except UnicodeDecodeError as error:
-        message = f"not UTF-8: byte {error.start} of the file is 0x{error.object[error.start]:02x}"
-        raise BlueprintError([Problem(message, file=shown)]) from None
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise BlueprintError([Problem(reason.lower(), file=shown)]) from None
+        reason = f"not UTF-8: byte {error.start} of the file is 0x{error.object[error.start]:02x}"
+    except OSError as error:
+        reason = str(error.strerror).lower()
+    except ValueError as error:
+        reason = str(error)
+    raise BlueprintError([Problem(reason, file=str(file.absolute()))])

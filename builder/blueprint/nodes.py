@@ -9,7 +9,7 @@ from typing import Any
 
 from builder.errors import Problem, printable
 
-Path_ = tuple[str | int, ...]
+KeyPath = tuple[str | int, ...]
 """The way from the root of a blueprint to a value: keys, and indices of lists."""
 
 WIDEST_LINE = 200
@@ -36,9 +36,9 @@ class Place:
     """Counted from 1."""
     column: int
     """Counted from 1."""
-    path: Path_ = ()
+    path: KeyPath = ()
 
-    def problem(self, message: str, path: Path_ | None = None) -> Problem:
+    def problem(self, message: str, path: KeyPath | None = None) -> Problem:
         """A problem at this place; `path` names a key that is missing here."""
         shown = dotted(self.path if path is None else path)
         if self.is_flag:
@@ -93,7 +93,7 @@ class Broken:
 Node = Scalar | Mapping | Sequence | Broken
 
 
-def dotted(path: Path_) -> str:
+def dotted(path: KeyPath) -> str:
     """The path as a user writes it: `data.train[0].source`."""
     text = ""
     for part in path:
@@ -128,7 +128,7 @@ def child(node: Node | None, key: str | int) -> Node | None:
     return None
 
 
-def descend(root: Node, path: Path_) -> tuple[Node, int]:
+def descend(root: Node, path: KeyPath) -> tuple[Node, int]:
     """The deepest node on `path`, and how many of its keys were found."""
     node = root
     for depth, key in enumerate(path):
@@ -139,7 +139,7 @@ def descend(root: Node, path: Path_) -> tuple[Node, int]:
     return node, len(path)
 
 
-def walk(node: Node, path: Path_ = ()) -> Iterator[tuple[Path_, Node]]:
+def walk(node: Node, path: KeyPath = ()) -> Iterator[tuple[KeyPath, Node]]:
     """Every node with its path from `node`, parents first."""
     yield path, node
     if isinstance(node, Mapping):
@@ -150,16 +150,14 @@ def walk(node: Node, path: Path_ = ()) -> Iterator[tuple[Path_, Node]]:
             yield from walk(below, (*path, index))
 
 
-def with_entry(root: Mapping, path: Path_, node: Node | None) -> Mapping:
-    """A copy of `root` with `node` at `path`, whose parents exist; None takes the key away."""
-    key, rest = str(path[0]), path[1:]
-    below = root.entries.get(key)
-    if rest and isinstance(below, Mapping):
-        node = with_entry(below, rest, node)
-    entries = {k: v for k, v in root.entries.items() if k != key or node is not None}
-    if node is not None:
-        entries[key] = node
-    return replace(root, entries=entries)
+def without(section: Mapping, gone: set[KeyPath], path: KeyPath = ()) -> Mapping:
+    """The section, which stands at `path`, without the keys at the paths in `gone`."""
+    entries = {
+        key: without(node, gone, (*path, key)) if isinstance(node, Mapping) else node
+        for key, node in section.entries.items()
+        if (*path, key) not in gone
+    }
+    return replace(section, entries=entries)
 
 
 def describe(node: Node) -> str:
@@ -172,7 +170,7 @@ def describe(node: Node) -> str:
         case Scalar(text=text):
             return shorten(text)
         case Mapping():
-            return "a section with keys"
+            return "a section"
         case Sequence(items=items):
             return f"a list of {len(items)}"
         case Broken():

@@ -10,9 +10,9 @@ import yaml
 
 from builder.blueprint.nodes import (
     Broken,
+    KeyPath,
     Mapping,
     Node,
-    Path_,
     Place,
     Scalar,
     Sequence,
@@ -78,7 +78,7 @@ def split_lines(text: str) -> tuple[str, ...]:
     return tuple(LINE_BREAK.split(text))
 
 
-def read(text: str, source: Source, path: Path_ = ()) -> tuple[Node | None, list[Problem]]:
+def read(text: str, source: Source, path: KeyPath = ()) -> tuple[Node | None, list[Problem]]:
     """Read one document, whose root stands at `path`; None for an empty one.
 
     Returns the tree as far as it is usable, with the problems found on the way.
@@ -112,7 +112,7 @@ class _Reader:
         self._open: list[int] = []
         self._copies = 0
 
-    def place(self, composed: Any, path: Path_) -> Place:
+    def place(self, composed: Any, path: KeyPath) -> Place:
         mark = composed.start_mark
         return Place(self.source, mark.line + 1, mark.column + 1, path)
 
@@ -152,13 +152,13 @@ class _Reader:
         self._seen.add(key)
         self._open.append(key)
 
-    def _items(self, composed: yaml.SequenceNode, path: Path_) -> list[Node]:
+    def _items(self, composed: yaml.SequenceNode, path: KeyPath) -> list[Node]:
         return [
             self.node(item, self.place(item, (*path, index)))
             for index, item in enumerate(composed.value)
         ]
 
-    def _entries(self, composed: yaml.MappingNode, path: Path_) -> dict[str, Node]:
+    def _entries(self, composed: yaml.MappingNode, path: KeyPath) -> dict[str, Node]:
         """The entries in their order; those that are merged in give way to those written here."""
         entries: dict[str, Node] = {}
         lines: dict[str, int] = {}
@@ -173,13 +173,11 @@ class _Reader:
             if key in lines:
                 message = f"written twice, in lines {lines[key]} and {place.line}"
                 self._report(place, message)
-                entries[key] = _joined(entries.get(key), self.node(value, place))
-                continue
-            lines[key] = place.line
+            lines.setdefault(key, place.line)
             if is_merge:
-                merged = self._merged(value, place)
+                merged += self._merged(value, place)
             else:
-                entries[key] = self.node(value, place)
+                entries[key] = _joined(entries.get(key), self.node(value, place))
         for base in merged:
             entries = {**entries, **{k: v for k, v in base.items() if k not in entries}}
         return entries

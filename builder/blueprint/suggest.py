@@ -9,7 +9,7 @@ from itertools import takewhile
 
 from builder.blueprint.blueprint import WrittenBlueprint
 from builder.blueprint.fields import walk_schema
-from builder.blueprint.nodes import Path_, dotted
+from builder.blueprint.nodes import KeyPath, dotted
 
 FOREIGN = {
     "model.layers": "num_layers n_layers n_layer depth num_hidden_layers",
@@ -69,7 +69,7 @@ def nearest(word: str, choices: Iterable[str]) -> str:
     return plain[match[0]] if match else ""
 
 
-def advise(key: str, keys: Iterable[str], path: Path_) -> str:
+def advise(key: str, keys: Iterable[str], path: KeyPath) -> str:
     """What to do about an unknown `key` of the section at `path`, which has `keys`."""
     near = nearest(key, keys)
     if near and _plain(near) == _plain(key):
@@ -108,7 +108,7 @@ def _places() -> dict[str, list[tuple[str, ...]]]:
     return places
 
 
-def _homes(key: str, path: Path_) -> list[str]:
+def _homes(key: str, path: KeyPath) -> list[str]:
     """The sections that have `key`, those nearest to `path`."""
 
     def distance(place: tuple[str, ...]) -> tuple[int, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
@@ -10,15 +10,15 @@ from pydantic_core import ErrorDetails
 from builder.blueprint.blueprint import WrittenBlueprint
 from builder.blueprint.fields import Spot, fields, locate
 from builder.blueprint.nodes import (
+    KeyPath,
     Mapping,
     Node,
-    Path_,
     Place,
     Scalar,
     child,
     descend,
     raw,
-    with_entry,
+    without,
 )
 from builder.blueprint.problems import missing_key, missing_kind, unknown_key, wrong_value
 from builder.blueprint.suggest import nearest
@@ -26,6 +26,8 @@ from builder.errors import Problem
 
 PASSES = 20
 """Taking values out ends long before: each pass removes whatever the last one reported."""
+PROBLEM_LIMIT = 200
+"""More than this many problems tell a user nothing more."""
 
 
 @dataclass
@@ -33,10 +35,10 @@ class Validation:
     """A tree under validation; what is wrong is taken out, so that the rest can be read."""
 
     tree: Mapping
-    blanks: dict[Path_, Place]
+    blanks: dict[KeyPath, Place]
     """The keys that were written without a value, by the user's own path."""
     problems: list[Problem] = field(default_factory=list)
-    tainted: set[Path_] = field(default_factory=set)
+    tainted: set[KeyPath] = field(default_factory=set)
     """The keys whose value is a default only because what was written is wrong."""
 
     def run(self) -> WrittenBlueprint:
@@ -49,25 +51,25 @@ class Validation:
                 self._report([_spot(detail) for detail in details])
         raise RuntimeError("validation does not settle")
 
-    def is_tainted(self, path: Path_) -> bool:
+    def is_tainted(self, path: KeyPath) -> bool:
         """Whether the value at `path` is not what the user wrote."""
         return any(path[: len(bad)] == bad or bad[: len(path)] == path for bad in self.tainted)
 
     def _report(self, errors: list[tuple[str, Spot]]) -> None:
         """A problem for each error that is not the consequence of an earlier one."""
         known = set(self.tainted)
-        meant = {_meant(spot) for kind, spot in errors if kind == "extra_forbidden"}
+        meant = {_meant(spot) for kind, spot in errors[:PROBLEM_LIMIT] if kind == "extra_forbidden"}
         self.tainted |= {path for path in meant if descend(self.tree, path)[1] < len(path)}
         for kind, spot in errors:
-            follows = any(spot.path[: len(bad)] == bad for bad in known)
-            if not follows and not (kind == "missing" and spot.path in meant):
+            follows = any(spot.path[:length] in known for length in range(len(spot.path) + 1))
+            if follows or (kind == "missing" and spot.path in meant):
+                continue
+            if len(self.problems) <= PROBLEM_LIMIT:
                 place, message, path = self._judge(kind, spot)
                 self.problems.append(place.problem(message, path))
-        for _, spot in errors:
-            required = spot.info is not None and spot.info.is_required()
-            self._take_out(spot.path, with_section=required)
+        self._take_out([spot for _, spot in errors])
 
-    def _judge(self, kind: str, spot: Spot) -> tuple[Place, str, Path_]:
+    def _judge(self, kind: str, spot: Spot) -> tuple[Place, str, KeyPath]:
         """The place of a problem, its message, and the user's own path."""
         node, _ = descend(self.tree, spot.path)
         parent, _ = descend(self.tree, spot.path[:-1])
@@ -86,27 +88,26 @@ class Validation:
         node = chosen or node
         return node.place, wrong_value(node, spot.info), node.place.path
 
-    def _take_out(self, path: Path_, *, with_section: bool) -> None:
-        """Remove the value; where it is required, its section goes with it."""
-        self.tainted.add(path)
-        if with_section and len(path) == 1:
-            self.tree = with_entry(self.tree, path, self._stand_in(str(path[0])))
-            return
-        keys = tuple(key for key in path if isinstance(key, str))
-        keys = keys[:-1] if with_section else keys
-        self.tainted.add(keys)
-        if descend(self.tree, keys)[1] == len(keys):
-            self.tree = with_entry(self.tree, keys, None)
+    def _take_out(self, spots: list[Spot]) -> None:
+        """Remove wrong values; where one is required, its section goes with it."""
+        gone: set[KeyPath] = set()
+        for spot in spots:
+            keys = tuple(key for key in spot.path if isinstance(key, str))
+            required = spot.info is not None and spot.info.is_required()
+            keys = keys[:-1] if required and len(keys) > 1 else keys
+            gone.add(keys)
+            self.tainted |= {spot.path, keys}
+        self.tree = without(self.tree, gone)
+        self.tree = replace(self.tree, entries={**self._stand_ins(), **self.tree.entries})
 
-    def _stand_in(self, key: str) -> Node:
-        """A value for a required key of the top level, so that the rest can be read."""
+    def _stand_ins(self) -> dict[str, Node]:
+        """Values for the required keys of the top level, so that the rest can be read."""
         place = self.tree.place
-        stand_ins: dict[str, Node] = {
+        return {
             "transom": Scalar(place, 1, ""),
             "name": Scalar(place, "unnamed", ""),
             "model": Mapping(place, {}),
         }
-        return stand_ins[key]
 
 
 def _spot(detail: ErrorDetails) -> tuple[str, Spot]:
@@ -116,7 +117,7 @@ def _spot(detail: ErrorDetails) -> tuple[str, Spot]:
     return ("too_short" if short else detail["type"]), spot
 
 
-def _meant(spot: Spot) -> Path_:
+def _meant(spot: Spot) -> KeyPath:
     """The path that a misspelled key stands for, or else its own."""
     key = str(spot.path[-1])
     return (*spot.path[:-1], nearest(key, fields(spot.owner)) or key)

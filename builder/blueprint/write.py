@@ -35,8 +35,10 @@ class _Dumper(yaml.SafeDumper):
 
 
 def _text(dumper: yaml.SafeDumper, value: str) -> yaml.Node:
-    plain = PLAIN.fullmatch(value) and value.lower() not in WORDS
-    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=None if plain else '"')
+    style = "'" if value.isprintable() else '"'
+    if PLAIN.fullmatch(value) and value.lower() not in WORDS:
+        style = ""
+    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
 
 
 def _real(dumper: yaml.SafeDumper, value: float) -> yaml.Node:

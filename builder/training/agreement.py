@@ -10,8 +10,9 @@ from builder.blueprint.model import Vocabularies
 from builder.blueprint.section import Section
 from builder.blueprint.tokenizer import Tokenizer
 from builder.blueprint.training import Training
+from builder.corpus import data_paths
 from builder.errors import BlueprintError, Problem, RunError, printable
-from builder.training.corpus import Tokenizers, data_paths
+from builder.training.corpus import Tokenizers
 
 FREE = (
     "name",
@@ -23,7 +24,8 @@ FREE = (
     "training.minutes",
     "training.microbatch_tokens",
     "training.threads",
-    "training.validate",
+    "training.validate.every",
+    "training.validate.patience",
     "training.checkpoint",
 )
 """Keys that a resume may change: none makes the numbers before it untrue."""
@@ -97,7 +99,8 @@ def _shown(values: dict[str, Any], key: str) -> str:
 
 def _binding(blueprint: Blueprint) -> dict[str, Any]:
     """The values that a resume may not change, by key."""
-    paths = data_paths(blueprint.data) if blueprint.data is not None else {}
+    _, data, _ = needed(blueprint)
+    paths = data_paths(data, "train") | data_paths(data, "valid")
     return {
         key: "a file" if key in paths else value
         for key, value in _leaves(blueprint, "").items()

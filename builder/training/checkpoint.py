@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
@@ -57,15 +56,20 @@ class Checkpoints:
             (draft / STATE).write_text(json.dumps(numbers, indent=2) + "\n", encoding="utf-8")
             (draft / SUMS).write_text(_sums(draft), encoding="utf-8")
 
-    def prune(self, keep: int) -> None:
-        """Remove all but the newest `keep`."""
-        for path in list(self.newest_first())[keep:]:
+    def prune(self, keep: int, *, every: int) -> None:
+        """Keep the newest `keep`; of older ones, only those that were due.
+
+        What an interruption saved goes with the next, so that it leaves no trace in an average.
+        """
+        older = self.newest_first()[1:]
+        due = [path for path in older if _step(path) % every == 0]
+        for path in set(older) - set(due[: keep - 1]):
             shutil.rmtree(path)
 
-    def newest_first(self) -> Iterator[Path]:
+    def newest_first(self) -> list[Path]:
         """Find the checkpoints, whole or damaged."""
         found = [path for path in self._folder.glob("step-*") if path.name[5:].isdecimal()]
-        return iter(sorted(found, key=lambda path: int(path.name[5:]), reverse=True))
+        return sorted(found, key=_step, reverse=True)
 
     def clear_drafts(self) -> None:
         """Remove what a killed training was writing; only the holder of the run may ask for it."""
@@ -106,6 +110,10 @@ class Checkpoints:
         _set_moments(model, optimizer, read_tensors(path / OPTIMIZER))
         torch.set_rng_state(read_tensors(path / GENERATORS)["torch"])
         return State(**numbers)
+
+
+def _step(path: Path) -> int:
+    return int(path.name.removeprefix("step-"))
 
 
 def damage(path: Path) -> str | None:

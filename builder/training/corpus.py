@@ -5,27 +5,22 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Literal, assert_never
+from typing import Any
 
 import numpy as np
 
-from builder.blueprint.data import BuiltIn, Data, ParallelFiles, Table
-from builder.blueprint.data import Pairs as Source
+from builder.blueprint.data import Data
 from builder.blueprint.tokenizer import BPE, Recipe, Tokenizer, WordPieces
-from builder.data.dates import make_dates
-from builder.data.files import read_parallel
+from builder.corpus import read_pairs
 from builder.data.pairs import Pairs
 from builder.data.store import PairStore, TokenStore, encode_pairs
-from builder.data.table import read_table
-from builder.errors import DataError, printable
+from builder.errors import DataError
 from builder.text.control import UNK_ID
 from builder.text.learn import learn_tokenizer
 from builder.text.tokenizer import TextTokenizer
 
 Tokenizers = tuple[TextTokenizer, TextTokenizer]
 """Those of source and target; one object twice where they are shared."""
-Part = Literal["train", "valid"]
 
 
 @dataclass(frozen=True)
@@ -59,13 +54,7 @@ def read_corpus(data: Data, tokenizer: Tokenizer | Tokenizers, *, measured: int)
         DataError: A file is missing or unreadable, or no pair of a part can be used.
         TokenizerError: The text allows no such tokenizer.
     """
-    for key, path in data_paths(data).items():
-        if key.startswith(("data.train", "data.valid")) and not Path(path).exists():
-            raise DataError(
-                f"{key}: no such file: {printable(Path(path).absolute())}; "
-                f"elsewhere? `--set {key}=FILE`"
-            )
-    train, valid = read_pairs(data.train, "train"), read_pairs(data.valid, "valid")
+    train, valid = read_pairs(data, "train"), read_pairs(data, "valid")
     _refuse_empty(train, valid)
     tokenizers = learn(tokenizer, train) if isinstance(tokenizer, Tokenizer) else tokenizer
     limits = (data.max_length.source, data.max_length.target)
@@ -80,31 +69,6 @@ def read_corpus(data: Data, tokenizer: Tokenizer | Tokenizers, *, measured: int)
     return Corpus(
         tokenizers, train_store, valid_store, _fitting(chosen, tokenizers, limits), report
     )
-
-
-def data_paths(data: Data) -> dict[str, str]:
-    """The files that the section names, by the key of each."""
-    paths: dict[str, str] = {}
-    for part in ("train", "valid", "test"):
-        match getattr(data, part):
-            case ParallelFiles(source=source, target=target):
-                paths |= {f"data.{part}.source": source, f"data.{part}.target": target}
-            case Table(path=path):
-                paths[f"data.{part}.path"] = path
-    return paths
-
-
-def read_pairs(source: Source, part: Part) -> Pairs:
-    """Read the pairs of one part of the data."""
-    match source:
-        case ParallelFiles(source=left, target=right):
-            return read_parallel(Path(left), Path(right))
-        case Table(path=path, columns=columns):
-            return read_table(Path(path), columns.source, columns.target)
-        case BuiltIn():
-            return make_dates(part)
-        case unreachable:
-            assert_never(unreachable)
 
 
 def learn(tokenizer: Tokenizer, pairs: Pairs) -> Tokenizers:

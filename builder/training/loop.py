@@ -14,7 +14,7 @@ from builder.errors import TrainingFailure
 from builder.run import WEIGHTS
 from builder.training import limits
 from builder.training.average import average_weights, set_weights
-from builder.training.checkpoint import Checkpoints
+from builder.training.checkpoint import Checkpoints, damage
 from builder.training.corpus import Corpus
 from builder.training.interruption import Interrupted, Interruption
 from builder.training.learner import Learner, Update
@@ -75,6 +75,9 @@ class Loop:
                 self._average()
             except Interrupted:
                 self._keep_what_is_learned()
+                raise
+            except TrainingFailure as failure:
+                self._log.write("failure", step=self._state.step, text=str(failure))
                 raise
         self._finish(reason)
 
@@ -177,7 +180,8 @@ class Loop:
 
     def _save(self) -> None:
         self._checkpoints.save(self._state, self._learner.model, self._learner.optimizer)
-        self._checkpoints.prune(self._training.checkpoint.keep)
+        checkpoint = self._training.checkpoint
+        self._checkpoints.prune(checkpoint.keep, every=checkpoint.every)
         self._saved = self._state.step
 
     def _keep_what_is_learned(self) -> None:
@@ -189,8 +193,8 @@ class Loop:
 
     def _average(self) -> None:
         """Average the newest checkpoints; keep that if it is at least as good as the best."""
-        count = self._training.checkpoint.average
-        paths = list(self._checkpoints.newest_first())[:count]
+        whole = [path for path in self._checkpoints.newest_first() if damage(path) is None]
+        paths = whole[: self._training.checkpoint.average]
         if len(paths) < 2:
             return
         state, metric = self._state, self._training.validate_.metric

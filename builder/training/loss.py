@@ -11,8 +11,8 @@ from builder.nn.transformer import BOS_ID, PAD_ID, Transformer
 
 NEVER_WRITTEN = 2
 """Ids 0 and 1, pad and BOS, have the logit −inf: no probability, and no part in the smoothing."""
-LOGITS_AT_ONCE = 4_000_000
-"""Logits that exist at one time in training; a larger batch is projected in parts."""
+ROWS_AT_ONCE, LOGITS_AT_ONCE = 512, 4_000_000
+"""A batch is projected in parts of so many rows, or more if they stay below so many logits."""
 
 
 def smoothed_cross_entropy(
@@ -68,7 +68,7 @@ def add_gradients(
     hidden, targets = hidden_rows(model, source_ids, target_ids)
     total = 0.0
     gradients = []
-    at_once = max(1, LOGITS_AT_ONCE // len(model.output))
+    at_once = max(ROWS_AT_ONCE, LOGITS_AT_ONCE // len(model.output))
     for part, wanted in zip(hidden.detach().split(at_once), targets.split(at_once), strict=True):
         part.requires_grad_()
         loss = smoothed_cross_entropy(model.project(part), wanted, smoothing) / tokens

@@ -55,8 +55,8 @@ DATES = "data: {builtin: dates, max_length: 64}\n"
             ["shared"],
         ),
         (
-            "tokenizer: char\nmodel:\n  embeddings: {tie: none}\n  vocab_size: {source: 9, target: 8}",
-            4,
+            "tokenizer: char\nmodel: {vocab_size: {source: 9, target: 8}, embeddings: {tie: none}}",
+            2,
             "model.vocab_size.target",
             ["9", "8"],
         ),
@@ -78,8 +78,8 @@ DATES = "data: {builtin: dates, max_length: 64}\n"
             "model.positions.max_length",
             ["63", "64"],
         ),
-        ("training: {}", 1, "training.minutes", ["steps", "minutes"]),
-        ("\ntraining:\n  batch_tokens: 9\n", 2, "training.minutes", ["steps"]),
+        ("training: {}", 1, "training.steps", ["steps", "minutes"]),
+        ("\ntraining:\n  batch_tokens: 9\n", 2, "training.steps", ["steps"]),
         (
             "training: {steps: 1, batch_tokens: 100, microbatch_tokens: 200}",
             1,
@@ -169,7 +169,7 @@ def test_a_wrong_value_hides_no_conflict_of_its_neighbours(refuse: Refuse) -> No
         "training:\n  seed: x\n  sed: 3\n  checkpoint: {keep: 1, average: 2, evry: 3}\n"
     )
     assert [problem.path for problem in problems] == [
-        "training.minutes",
+        "training.steps",
         "training.seed",
         "training.sed",
         "training.checkpoint.average",
@@ -191,7 +191,7 @@ def test_one_conflict_hides_no_other(refuse: Refuse) -> None:
         "model.decoder.attention.heads",
         "model.decoder.mask.after",
         "model.decoder.layers",
-        "training.minutes",
+        "training.steps",
         "training.microbatch_tokens",
         "name",
     ]

@@ -65,6 +65,7 @@ def test_another_kind_replaces_the_section_of_the_file(parse: Parse) -> None:
         ("training.schedule.kind=constant", rate),
         ("training.schedule={kind: constant, learning_rate: 1e-3}",),
         ("training.schedule=constant", rate),
+        (rate, "training.schedule.kind=constant"),
     ):
         training = parse(TRAINED, *overrides).training
         assert training is not None

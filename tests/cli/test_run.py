@@ -123,6 +123,19 @@ def test_refuses_wrong_options(run_echo: Run, wrong: list[str]) -> None:
     assert wrong[0] in stderr
 
 
+def test_a_package_needs_neither_torch_nor_onnx(write_echo: WriteEcho) -> None:
+    script = (
+        "import sys, cli.main\n"
+        "sys.modules['torch'] = sys.modules['onnx'] = None\n"
+        f"sys.argv = ['transom', 'run', {str(write_echo())!r}, 'abc']\n"
+        "cli.main.main()"
+    )
+
+    done = subprocess.run([sys.executable, "-c", script], check=False, capture_output=True)
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"abc\n", b"")
+
+
 def test_the_first_lines_come_before_the_last_are_read(write_echo: WriteEcho) -> None:
     command = [sys.executable, "-m", "cli.main", "run", str(write_echo())]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:

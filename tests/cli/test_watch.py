@@ -22,7 +22,7 @@ def test_a_training_as_plain_lines(capsys: pytest.CaptureFixture[str]) -> None:
                 steps=100,
                 minutes=2.5,
                 threads=2,
-            )  # fmt: skip
+            )
         )
         watch.progress(
             events.Progress(
@@ -35,7 +35,7 @@ def test_a_training_as_plain_lines(capsys: pytest.CaptureFixture[str]) -> None:
                 elapsed_s=3.0,
                 done=0.31,
                 seconds_left=3661.0,
-            )  # fmt: skip
+            )
         )
         watch.validated(
             events.Validated(
@@ -44,7 +44,7 @@ def test_a_training_as_plain_lines(capsys: pytest.CaptureFixture[str]) -> None:
                 metric="exact_match",
                 is_best=True,
                 samples=(events.Sample("[red]a", "b", "c"),),
-            )  # fmt: skip
+            )
         )
         watch.finished(
             events.Finished(step=31, reason="patience", metric="loss", best=0.5, elapsed_s=59.6)

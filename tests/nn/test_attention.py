@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from builder.nn.attention import KeyValue, MultiHeadAttention, attend_one
 from builder.nn.mask import Band
 from builder.nn.positions import RotaryPositions
 
-EXACT = {"rtol": 1e-10, "atol": 1e-12}
+assert_close = partial(torch.testing.assert_close, rtol=1e-10, atol=1e-12)
 
 
 def slow(ours: MultiHeadAttention, query: Tensor, memory: Tensor, mask: Tensor) -> Tensor:
@@ -62,7 +63,7 @@ def test_agrees_with_torch(
         query, memory, memory, attn_mask=None if mask is None else ~mask[0]
     )
 
-    torch.testing.assert_close(ours(query, memory, mask), expected, **EXACT)
+    assert_close(ours(query, memory, mask), expected)
 
 
 SIZES = [(4, 4, 4, 4), (2, 3, 5, 1), (3, 2, 6, 4), (1, 1, 1, 2)]
@@ -82,11 +83,9 @@ def test_agrees_with_slow_loops(
 
     for mask in (whole, by_key, by_query):
         expected = slow(ours, queries, memory, mask.expand(batch, query, key))
-        torch.testing.assert_close(ours(queries, memory, mask), expected, **EXACT)
+        assert_close(ours(queries, memory, mask), expected)
     everything = torch.ones(batch, query, key, dtype=torch.bool)
-    torch.testing.assert_close(
-        ours(queries, memory), slow(ours, queries, memory, everything), **EXACT
-    )
+    assert_close(ours(queries, memory), slow(ours, queries, memory, everything))
 
 
 @pytest.mark.parametrize(("batch", "query", "key", "heads"), SIZES)
@@ -100,8 +99,8 @@ def test_one_query_sees_what_many_do(batch: int, query: int, key: int, heads: in
     masked = [ours.look(each, projected, mask[:, 0]) for each in queries.unbind(1)]
     free = [ours.look(each, projected, None) for each in queries.unbind(1)]
 
-    torch.testing.assert_close(torch.stack(masked, 1), ours(queries, memory, mask), **EXACT)
-    torch.testing.assert_close(torch.stack(free, 1), ours(queries, memory), **EXACT)
+    assert_close(torch.stack(masked, 1), ours(queries, memory, mask))
+    assert_close(torch.stack(free, 1), ours(queries, memory))
 
 
 @pytest.mark.parametrize("rotary", [True, False])
@@ -123,8 +122,8 @@ def test_a_cache_extended_position_by_position_equals_the_whole(
         steps.append(step)
 
     whole = ours(x, x, band.allowed(positions, positions)[None])
-    torch.testing.assert_close(torch.stack(steps, 1), whole, **EXACT)
-    torch.testing.assert_close(cache, ours.keys_values(x), **EXACT)
+    assert_close(torch.stack(steps, 1), whole)
+    assert_close(cache, ours.keys_values(x))
 
 
 @torch.no_grad()
@@ -135,7 +134,7 @@ def test_one_query_sees_all_five_cached_keys_and_itself() -> None:
     step, cache = ours.extend(x[:, 5], ours.keys_values(x[:, :5]), torch.tensor(5), None)
 
     seen = torch.ones(2, 1, 6, dtype=torch.bool)
-    torch.testing.assert_close(step, slow(ours, x[:, 5:], x, seen)[:, 0], **EXACT)
+    assert_close(step, slow(ours, x[:, 5:], x, seen)[:, 0])
     assert cache.k.shape == (2, 2, 6, 4)
 
 
@@ -152,8 +151,8 @@ def test_a_hidden_key_is_a_removed_key(heads: int) -> None:
     for key in range(4):
         removed = ours(query, memory[:, [j for j in range(4) if j != key]])
         if key == 2:
-            torch.testing.assert_close(hidden, removed, **EXACT)
-            torch.testing.assert_close(looked, removed[:, 3], **EXACT)
+            assert_close(hidden, removed)
+            assert_close(looked, removed[:, 3])
         else:
             assert not torch.allclose(hidden, removed, rtol=1e-3)
 
@@ -165,8 +164,8 @@ def test_the_worked_queries() -> None:
     attention.q_proj.weight = attention.k_proj.weight = nn.Parameter(w_q.T)
 
     expected = torch.tensor([1.04, 0.88, 0.92])
-    torch.testing.assert_close(attention.q_proj(h)[0], expected, **EXACT)
-    torch.testing.assert_close(attention.keys_values(h[None]).k[0, 0, 0], expected, **EXACT)
+    assert_close(attention.q_proj(h)[0], expected)
+    assert_close(attention.keys_values(h[None]).k[0, 0, 0], expected)
 
 
 Q = torch.tensor([[1, 2], [3, 4], [5, 6]], dtype=torch.float64)
@@ -184,7 +183,7 @@ def test_the_worked_weights() -> None:
     torch.testing.assert_close(weights_of(1, None)[0, 0], expected, rtol=0, atol=5e-7)
     for row in range(3):
         expected = (QK[row] / 2**0.5).softmax(0)
-        torch.testing.assert_close(weights_of(row, None)[0, 0], expected, **EXACT)
+        assert_close(weights_of(row, None)[0, 0], expected)
 
 
 def test_the_worked_causal_rows_keep_one_two_and_three_keys() -> None:
@@ -199,9 +198,9 @@ def test_the_worked_causal_rows_keep_one_two_and_three_keys() -> None:
         seen = row + 1
         weights = (QK[row, :seen] / 2**0.5).softmax(0)
         ours = weights_of(row, causal[row][None])[0, 0]
-        torch.testing.assert_close(ours[:seen], weights, **EXACT)
+        assert_close(ours[:seen], weights)
         assert (ours[seen:] == 0).all()
-        torch.testing.assert_close(together[row], weights @ K[:seen], **EXACT)
+        assert_close(together[row], weights @ K[:seen])
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
@@ -231,6 +230,37 @@ def test_dropout_falls_on_the_weights_and_only_in_training() -> None:
 
     assert set(ours(x, x).flatten().tolist()) == {0.0, 1.0, 2.0}
     assert set(ours.eval()(x, x).flatten().tolist()) == {1.0}
+
+
+@torch.no_grad()
+def test_a_hidden_key_weighs_nothing_beside_the_unlikeliest() -> None:
+    ours = MultiHeadAttention(8, 2)
+    query = torch.ones(1, 1, 8)
+    memory = torch.randn(1, 3, 8)
+    for linear in (ours.q_proj, ours.k_proj):
+        nn.init.eye_(linear.weight)
+    memory[:, :2] -= 1e6  # its products with the query are far below any constant for -inf
+    mask = torch.tensor([[True, True, False]])
+
+    expected = ours(query, memory[:, :2])
+    assert_close(ours(query, memory, mask[None]), expected)
+    assert_close(ours.look(query[:, 0], ours.keys_values(memory), mask), expected[:, 0])
+
+
+@pytest.mark.parametrize(
+    ("given", "widths"),
+    [({}, (4, 4)), ({"d_k": 6}, (6, 6)), ({"d_v": 3}, (4, 3)), ({"d_k": 6, "d_v": 3}, (6, 3))],
+)
+def test_d_v_follows_d_k_which_follows_d_model(
+    given: dict[str, int], widths: tuple[int, int]
+) -> None:
+    ours = MultiHeadAttention(8, 2, **given)  # type: ignore[arg-type]
+    d_k, d_v = widths
+
+    assert ours.q_proj.weight.shape == ours.k_proj.weight.shape == (2 * d_k, 8)
+    assert ours.v_proj.weight.shape == (2 * d_v, 8)
+    assert ours.out_proj.weight.shape == (8, 2 * d_v)
+    assert [part.shape[-1] for part in ours.empty_cache(torch.arange(1))] == [d_k, d_v]
 
 
 def test_no_bias_unless_asked_for() -> None:

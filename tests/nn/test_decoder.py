@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import cast
 
 import pytest
 import torch
@@ -37,8 +38,9 @@ def theirs(ours: DecoderLayer, placement: str, activation: str, as_torch: AsTorc
     result.self_attn = as_torch(ours.self_attention)
     result.multihead_attn = as_torch(ours.cross_attention)
     result.linear1, result.linear2 = ours.feed_forward.in_proj, ours.feed_forward.out_proj
-    result.norm1, result.norm2 = ours.self_residual.norm, ours.cross_residual.norm
-    result.norm3 = ours.feed_forward_residual.norm
+    residuals = (ours.self_residual, ours.cross_residual, ours.feed_forward_residual)
+    norms = cast("list[nn.LayerNorm]", [residual.norm for residual in residuals])
+    result.norm1, result.norm2, result.norm3 = norms
     return result
 
 

@@ -10,7 +10,7 @@ from builder.nn.positions import LearnedPositions, SinusoidalPositions
 @pytest.mark.parametrize("scale", [True, False])
 @pytest.mark.parametrize("positions", [None, SinusoidalPositions, LearnedPositions])
 def test_vectors_are_scaled_before_positions_are_added(
-    scale: bool, positions: type[SinusoidalPositions] | type[LearnedPositions] | None
+    scale: bool, positions: type[SinusoidalPositions | LearnedPositions] | None
 ) -> None:
     if positions is LearnedPositions:
         added: SinusoidalPositions | LearnedPositions | None = LearnedPositions(6, 9)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import cast
 
 import pytest
 import torch
@@ -38,7 +39,8 @@ def theirs(ours: EncoderLayer, placement: str, activation: str, as_torch: AsTorc
     )
     result.self_attn = as_torch(ours.self_attention)
     result.linear1, result.linear2 = ours.feed_forward.in_proj, ours.feed_forward.out_proj
-    result.norm1, result.norm2 = ours.attention_residual.norm, ours.feed_forward_residual.norm
+    norms = (ours.attention_residual.norm, ours.feed_forward_residual.norm)
+    result.norm1, result.norm2 = cast("tuple[nn.LayerNorm, ...]", norms)
     return result
 
 

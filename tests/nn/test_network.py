@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 
-from builder.blueprint.model import Attention, Decoder, Model, Rotary, Sinusoidal, Stack, Window
+from builder.blueprint.model import (
+    Attention,
+    Decoder,
+    Encoder,
+    Model,
+    Rotary,
+    Sinusoidal,
+    Stack,
+    Window,
+)
 from builder.nn.transformer import Transformer
 
 Array = np.ndarray
@@ -71,7 +81,9 @@ class Loops:
         x = self.around(f"{name}.cross_residual", stack, x, cross)
         return self.feed_forward(name, stack, x)
 
-    def around(self, name: str, stack: Stack, x: Array, sublayer) -> Array:  # noqa: ANN001
+    def around(
+        self, name: str, stack: Stack, x: Array, sublayer: Callable[[Array], Array]
+    ) -> Array:
         if stack.norm.placement == "pre":
             return x + sublayer(self.norm(f"{name}.norm", stack, x))
         return self.norm(f"{name}.norm", stack, x + sublayer(x))
@@ -104,7 +116,7 @@ class Loops:
 
         return self.around(f"{name}.feed_forward_residual", stack, x, sublayer)
 
-    def self_attention(self, name: str, stack: Stack, x: Array) -> Array:
+    def self_attention(self, name: str, stack: Encoder | Decoder, x: Array) -> Array:
         mask = stack.mask
         visible = np.ones((len(x), len(x)), dtype=bool)
         for query, key in np.ndindex(visible.shape):
@@ -115,7 +127,7 @@ class Loops:
         base = stack.positions.base if isinstance(stack.positions, Rotary) else None
         return self.attention(name, stack.attention, x, x, visible, base)
 
-    def attention(  # noqa: PLR0913
+    def attention(
         self,
         name: str,
         section: Attention,

@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from builder.nn.embedding import Embedding
 from builder.nn.positions import LearnedPositions, RotaryPositions, SinusoidalPositions
 
 
@@ -93,3 +94,33 @@ def test_learned_has_a_vector_for_every_position_below_its_limit() -> None:
 def test_fixed_positions_are_no_weights() -> None:
     for module in (SinusoidalPositions(8), RotaryPositions(8)):
         assert not module.state_dict()
+
+
+HALVES = pytest.mark.parametrize(
+    ("dtype", "tolerance"), [(torch.float16, 1e-3), (torch.bfloat16, 8e-3)]
+)
+FAR = [0, 1, 100, 255, 256, 257, 1000, 2049, 5000]
+"""Positions, of which bfloat16 itself can hold only those up to 256."""
+
+
+@HALVES
+def test_sinusoidal_is_only_rounded_in_half_precision(dtype: torch.dtype, tolerance: float) -> None:
+    embedding = Embedding(3, 16, positions=SinusoidalPositions(16)).to(dtype)
+    torch.nn.init.zeros_(embedding.tokens.weight)
+    expected = SinusoidalPositions(16)(torch.tensor(FAR))
+
+    for place, position in enumerate(FAR):
+        ours = embedding.step(torch.tensor([0]), torch.tensor(position))[0]
+        assert ours.dtype == dtype
+        torch.testing.assert_close(ours.double(), expected[place], rtol=0, atol=tolerance)
+
+
+@HALVES
+def test_rotary_is_only_rounded_in_half_precision(dtype: torch.dtype, tolerance: float) -> None:
+    x = torch.rand(1, 1, len(FAR), 8).to(dtype)
+
+    ours = RotaryPositions(8).to(dtype)(x, torch.tensor(FAR))
+
+    assert ours.dtype == dtype
+    expected = RotaryPositions(8)(x.double(), torch.tensor(FAR))
+    torch.testing.assert_close(ours.double(), expected, rtol=0, atol=3 * tolerance)

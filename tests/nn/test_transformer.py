@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 import torch
 from torch import Tensor
@@ -10,7 +12,7 @@ from builder.blueprint.model import Model
 from builder.compile import compile_model
 from builder.nn.transformer import BOS_ID, PAD_ID, Transformer
 
-EXACT = {"rtol": 1e-10, "atol": 1e-11}
+assert_close = partial(torch.testing.assert_close, rtol=1e-10, atol=1e-11)
 SOURCE = torch.tensor([[5, 6, 7, 8, 9, 10, 2]])
 TARGET = torch.tensor([[BOS_ID, 4, 9, 9, 3, 11, 12, 5]])
 OTHER = torch.tensor([[3, 12, 2]])
@@ -43,9 +45,9 @@ def test_padding_changes_neither_logits_nor_gradients(model: Transformer) -> Non
     alone = model(SOURCE, TARGET)
     padded = model(wider(SOURCE, 23, OTHER), wider(TARGET, 10, OTHER))
 
-    torch.testing.assert_close(padded[:1, :8], alone, **EXACT)
+    assert_close(padded[:1, :8], alone)
     together = gradients(model, loss(model, wider(SOURCE, 23), wider(TARGET, 30)))
-    torch.testing.assert_close(together, gradients(model, loss(model, SOURCE, TARGET)), **EXACT)
+    assert_close(together, gradients(model, loss(model, SOURCE, TARGET)))
 
 
 @torch.no_grad()
@@ -98,7 +100,7 @@ def test_a_step_with_a_cache_scores_what_the_whole_does(model: Transformer) -> N
         logits, caches = model.step(
             target[:, time], torch.tensor(time), memory=memory, caches=caches
         )
-        torch.testing.assert_close(logits, whole[:, time], **EXACT)
+        assert_close(logits, whole[:, time])
 
 
 def test_an_empty_source_harms_no_one(model: Transformer) -> None:
@@ -108,7 +110,7 @@ def test_an_empty_source_harms_no_one(model: Transformer) -> None:
 
     logits = model(source, target)
 
-    torch.testing.assert_close(logits[:1], model(SOURCE, TARGET), **EXACT)
+    assert_close(logits[:1], model(SOURCE, TARGET))
     assert torch.isfinite(logits[:, :, 2:]).all()
     found = gradients(model, loss(model, source, target))
     assert all(torch.isfinite(gradient).all() for gradient in found.values())
@@ -129,9 +131,11 @@ def test_padding_and_bos_are_never_likely(model: Transformer) -> None:
     assert torch.isfinite(logits[..., 2:]).all()
 
 
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float16, 0.04), (torch.bfloat16, 0.3)])
 @torch.no_grad()
-def test_half_precision_stays_near(variant: Model, model: Transformer, dtype: torch.dtype) -> None:
+def test_half_precision_stays_near(
+    variant: Model, model: Transformer, dtype: torch.dtype, tolerance: float
+) -> None:
     half = compile_model(variant).eval()
     half.load_state_dict(model.state_dict())
     half.to(dtype)
@@ -148,5 +152,5 @@ def test_half_precision_stays_near(variant: Model, model: Transformer, dtype: to
 
     assert logits.dtype == step.dtype == dtype
     expected = model(source, target)[real]
-    assert ((logits[real].double() - expected)[:, 2:].abs() < 0.5).all()
-    assert ((step.double() - model(source, target)[:, 0])[:, 2:].abs() < 0.5).all()
+    assert ((logits[real].double() - expected)[:, 2:].abs() < tolerance).all()
+    assert ((step.double() - model(source, target)[:, 0])[:, 2:].abs() < tolerance).all()

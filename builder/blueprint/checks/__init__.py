@@ -9,12 +9,12 @@ from builder.blueprint.checks.finding import Finding
 from builder.blueprint.checks.model import MODEL_CHECKS
 from builder.blueprint.checks.text import TEXT_CHECKS
 from builder.blueprint.checks.training import TRAINING_CHECKS
-from builder.blueprint.nodes import Mapping, Path_, descend
+from builder.blueprint.nodes import KeyPath, Mapping, Place, descend
 from builder.errors import Problem
 
 
 def check(
-    blueprint: Blueprint, tree: Mapping, is_tainted: Callable[[Path_], bool]
+    blueprint: Blueprint, tree: Mapping, is_tainted: Callable[[KeyPath], bool]
 ) -> list[Problem]:
     """Every conflict between values that are right by themselves.
 
@@ -28,14 +28,9 @@ def check(
 
 def _problem(finding: Finding, tree: Mapping) -> Problem:
     """The finding at the last of its fields that are written, or else at the nearest section."""
-    nodes = [descend(tree, path) for path in finding.inputs]
-    written = [
-        n for (n, depth), path in zip(nodes, finding.inputs, strict=True) if depth == len(path)
-    ]
+    found = [(*descend(tree, path), path) for path in finding.inputs]
+    written = [node.place for node, depth, path in found if depth == len(path)]
     if written:
-        return max((node.place for node in written), key=lambda p: p.order()).problem(
-            finding.message
-        )
-    nearest, depth = max(nodes, key=lambda pair: pair[1])
-    path = next(path for (_, d), path in zip(nodes, finding.inputs, strict=True) if d == depth)
-    return nearest.place.problem(finding.message, (*nearest.place.path, *path[depth:]))
+        return max(written, key=Place.order).problem(finding.message)
+    section, depth, path = max(found, key=lambda one: one[1])
+    return section.place.problem(finding.message, (*section.place.path, *path[depth:]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterator
 
 from builder.blueprint.blueprint import Blueprint
@@ -14,6 +15,9 @@ from builder.errors import printable
 NAME_BYTES = 200
 """The longest name in UTF-8, so that `NAME.onnx` fits any file system."""
 
+UNNAMEABLE = frozenset({"Cc", "Cs", "Zl", "Zp"})
+"""Categories of Unicode that hold control characters, halves of characters and line breaks."""
+
 
 def name_is_a_file_name(blueprint: Blueprint) -> Iterator[Finding]:
     """The name of the exported file: one that no system reads as a path or cannot store."""
@@ -25,8 +29,8 @@ def name_is_a_file_name(blueprint: Blueprint) -> Iterator[Finding]:
         wrong = "it does not begin with a full stop"
     elif name != name.strip():
         wrong = "it does not begin or end with a space"
-    elif any(ord(letter) < 32 or 127 <= ord(letter) < 160 for letter in name):
-        wrong = "it has no control characters"
+    elif any(unicodedata.category(letter) in UNNAMEABLE for letter in name):
+        wrong = "it has no control characters and no line breaks"
     elif len(name.encode("utf-8", "surrogatepass")) > NAME_BYTES:
         wrong = f"it has at most {NAME_BYTES} bytes in UTF-8"
     if wrong:

@@ -1,0 +1,78 @@
+"""`transom build` and `transom check` print what the library finds, and nothing else."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from builder.blueprint.load import load_blueprint, parse_blueprint
+from builder.blueprint.plan import make_plan
+from cli.main import run_command
+
+
+def test_check_prints_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command(["check", "dates"]) == 0
+
+    out, err = capsys.readouterr()
+    assert out.startswith("dates: valid: ")
+    assert (out.count("\n"), err) == (1, "")
+
+
+@pytest.mark.parametrize("command", ["check", "build"])
+def test_problems_go_to_stderr(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "bad.yaml"
+    file.write_text("transom: 1\nmodel: {droput: 0.1}\n")
+
+    assert run_command([command, str(file), "--set", "trainin.steps=5"]) == 2
+
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert f"{file}:2:9: model.droput" in err
+    assert "--set trainin.steps=5: trainin" in err
+
+
+def test_build_prints_the_plan(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command(["build", "transformer-base", "--set", "description=a \\e[31m b"]) == 0
+
+    out, err = capsys.readouterr()
+    plan = make_plan(load_blueprint("transformer-base"))
+    assert err == ""
+    assert all(block.name in out for block in plan.blocks)
+    assert all(str(block.parameters) in out for block in plan.blocks if not block.tied_to)
+    assert out.rstrip().endswith("63,045,632")
+
+
+def test_build_prints_the_resolved_form(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command(["build", "dates", "--resolved", "--set", "training.minutes=3e-4"]) == 0
+
+    resolved = parse_blueprint(capsys.readouterr().out, "resolved.yaml")
+    assert resolved == load_blueprint("dates", ["training.minutes=3e-4"])
+
+
+def test_build_prints_one_json_object(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command(["build", "dates", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == make_plan(load_blueprint("dates")).as_dict()
+
+    assert run_command(["build", "dates", "--json", "--resolved"]) == 0
+    blueprint = load_blueprint("dates").model_dump(mode="json", by_alias=True)
+    assert json.loads(capsys.readouterr().out)["blueprint"] == blueprint
+
+
+def test_check_imports_nothing_heavy() -> None:
+    script = (
+        "import sys\n"
+        "from cli.main import run_command\n"
+        "run_command(['check', 'dates'])\n"
+        "heavy = ('torch', 'numpy', 'rich', 'onnx', 'onnxruntime', 'tokenizers')\n"
+        "print([name for name in heavy if name in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines()[-1] == "[]"

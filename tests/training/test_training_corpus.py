@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from builder.blueprint.blueprint import Blueprint
+from builder.training.agreement import needed
+from builder.training.corpus import Corpus, read_corpus
+
+Load = Callable[..., Blueprint]
+
+
+def read(blueprint: Blueprint, measured: int = 100) -> Corpus:
+    tokenizer, data, _ = needed(blueprint)
+    return read_corpus(data, tokenizer, measured=measured)
+
+
+def test_reports_what_is_dropped_and_unknown(load: Load, tmp_path: Path) -> None:
+    task = tmp_path / "task"
+    (task / "train.tsv").write_text("ab\tba\n\tc\nabcdefabcdefabc\ta\nab\tabcabcabcabc\nabc\tb\n")
+    (task / "valid.tsv").write_text("az\ta\n")
+
+    report = read(load()).report
+
+    assert report["train"]["pairs"] == 2
+    assert sorted(report["train"]["dropped"].values()) == [1, 1, 1]
+    assert report["train"]["tokens"] == {"source": 7, "target": 5}
+    assert report["valid"]["unknown"]["source"] == pytest.approx(1 / 3)
+    assert report["vocabulary"] == {"source": 10, "target": 10}
+
+
+def test_the_text_of_validation_pairs_is_in_the_order_of_their_ids(
+    load: Load, tmp_path: Path
+) -> None:
+    lines = [f"{word}\t{word}" for word in ("ab", "abcdeabcdeabcde", "cd", "edcba", "a")]
+    (tmp_path / "task" / "valid.tsv").write_text("\n".join(lines))
+
+    corpus = read(load())
+
+    source, _ = corpus.tokenizers
+    assert corpus.valid_pairs.sources == ["ab", "cd", "edcba", "a"]
+    ids = [corpus.valid.source[index].tolist() for index in range(len(corpus.valid))]
+    assert source.decode(ids) == corpus.valid_pairs.sources
+
+
+def test_a_part_of_the_validation_pairs_is_always_the_same(load: Load) -> None:
+    some, again, everything = read(load(), 7), read(load("training.seed=5"), 7), read(load())
+
+    assert some.valid_pairs.sources == again.valid_pairs.sources
+    assert len(set(some.valid_pairs.sources) & set(everything.valid_pairs.sources)) == 7
+    assert some.valid_pairs.sources != everything.valid_pairs.sources[:7]
+
+
+def test_digest_tells_corpora_apart(load: Load, tmp_path: Path) -> None:
+    corpus, same = read(load()), read(load())
+    swapped = replace(corpus, train=replace(corpus.train, source=corpus.train.target))
+    fewer = read(load(), 7)
+
+    assert same.digest == corpus.digest
+    assert len({corpus.digest, swapped.digest, fewer.digest}) == 3

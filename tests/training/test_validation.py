@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import pytest
+import torch
+
+from builder.blueprint.blueprint import Blueprint
+from builder.training import validation
+from builder.training.agreement import needed, with_vocabulary
+from builder.training.corpus import Corpus, read_corpus
+from builder.training.learner import Learner
+from builder.training.validation import is_better, measure, validation_loss
+
+
+def prepare(blueprint: Blueprint) -> tuple[Learner, Corpus]:
+    tokenizer, data, training = needed(blueprint)
+    corpus = read_corpus(data, tokenizer, measured=training.validate_.pairs)
+    return Learner(with_vocabulary(blueprint, corpus.tokenizers).model, training), corpus
+
+
+def test_loss_does_not_depend_on_the_batches(
+    load: Callable[..., Blueprint], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    learner, corpus = prepare(load("model.dropout=0"))
+    losses = []
+    for tokens in (1, 20, 1000):
+        monkeypatch.setattr(validation, "FORWARD_TOKENS", tokens)
+        losses.append(validation_loss(learner.model, corpus))
+
+    assert losses[1:] == pytest.approx(losses[:1] * 2, rel=1e-5)
+    assert losses[0] == pytest.approx(math.log(learner.model.output.shape[0]), rel=0.5)
+
+
+def test_measuring_twice_is_equal_and_draws_nothing(load: Callable[..., Blueprint]) -> None:
+    learner, corpus = prepare(load("model.dropout=0.5"))
+    generator = torch.get_rng_state()
+    strategy = load().generation
+
+    first = measure(learner.model, corpus, metric="exact_match", strategy=strategy)
+    second = measure(learner.model, corpus, metric="exact_match", strategy=strategy)
+
+    assert first == second
+    assert torch.equal(torch.get_rng_state(), generator)
+    assert learner.model.training
+
+
+def test_measures_what_the_metric_needs(load: Callable[..., Blueprint]) -> None:
+    learner, corpus = prepare(load("training.validate.pairs=7"))
+    strategy = load().generation
+
+    plain = measure(learner.model, corpus, metric="loss", strategy=strategy)
+    text = measure(learner.model, corpus, metric="chrf", strategy=strategy)
+
+    assert len(corpus.valid) == 7
+    assert set(plain.metrics) == {"loss", "perplexity"}
+    assert plain.metrics["perplexity"] == pytest.approx(math.exp(plain.metrics["loss"]))
+    assert set(text.metrics) >= {"loss", "perplexity", "exact_match", "chrf"}
+    assert plain.samples == text.samples
+    assert [sample.source for sample in plain.samples] == corpus.valid_pairs.sources[:4]
+
+
+@pytest.mark.parametrize(
+    ("metric", "value", "best", "better"),
+    [
+        ("loss", 2.0, 3.0, True),
+        ("loss", 3.0, 3.0, False),
+        ("char_error", 3.0, 2.0, False),
+        ("exact_match", 3.0, 2.0, True),
+        ("bleu", 2.0, 3.0, False),
+        ("loss", 9.0, None, True),
+        ("loss", math.nan, 1.0, False),
+    ],
+)
+def test_better_has_a_direction(
+    metric: str, value: float, best: float | None, *, better: bool
+) -> None:
+    assert is_better(value, best, metric) is better
