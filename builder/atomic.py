@@ -41,7 +41,7 @@ def folder(path: Path) -> Iterator[Path]:
     draft.mkdir(parents=True)
     try:
         yield draft
-        for item in draft.iterdir():
+        for item in draft.rglob("*"):
             _sync(item)
         _sync(draft)
         draft.rename(path)
@@ -52,8 +52,8 @@ def folder(path: Path) -> Iterator[Path]:
 
 def _sync(path: Path) -> None:
     """Make the operating system write `path` to the disk, as far as the platform can."""
-    if path.is_dir() and os.name == "nt":
-        return
+    if os.name == "nt":
+        return  # opens neither folders nor, for this, files that are only read
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -35,8 +35,9 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
     try:
         return load_file(path)
     except (OSError, SafetensorError) as error:
+        reason = printable(str(error))
         raise RunError(
-            f"{printable(path.absolute())}: not a readable safetensors file: {error}"
+            f"{printable(path.absolute())}: not a readable safetensors file: {reason}"
         ) from None
 
 
@@ -48,11 +49,12 @@ def load_weights(model: nn.Module, path: Path) -> None:
     """
     tensors, own = read_tensors(path), weights_of(model)
     wrong = sorted(tensors.keys() ^ own.keys()) or sorted(
-        name for name, tensor in tensors.items() if tensor.shape != own[name].shape
+        name
+        for name, tensor in tensors.items()
+        if tensor.shape != own[name].shape or not tensor.is_floating_point()
     )
     if wrong:
-        raise RunError(
-            f"{printable(path.absolute())}: does not fit the blueprint: {', '.join(wrong[:3])}"
-        )
+        names = printable(", ".join(wrong[:3]))
+        raise RunError(f"{printable(path.absolute())}: does not fit the blueprint: {names}")
     for name, tensor in tensors.items():
         own[name].copy_(tensor)

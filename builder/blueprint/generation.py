@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from builder.blueprint.section import Natural, NonNegative, Section, Word
+from pydantic import Field
+
+from builder.blueprint.section import Natural, Section, Word
 
 
 class LengthLimit(Section):
     """The longest output in tokens: ratio × source length, rounded down, + plus; EOS counts."""
 
-    ratio: NonNegative = 1.0
+    ratio: Annotated[float, Field(ge=0, le=1000, allow_inf_nan=False)] = 1.0
+    """To six decimal places."""
     plus: Natural = 50
 
 

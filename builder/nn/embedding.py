@@ -47,5 +47,5 @@ class Embedding(nn.Module):
     ) -> Float[Tensor, "*shape d_model"]:
         x = self.tokens(ids) * self.scale
         if self.positions is not None:
-            x = x + self.positions(positions)
+            x = x + self.positions(positions).to(x.dtype)
         return self.dropout(x)

@@ -53,7 +53,7 @@ def start(limits: Int[Tensor, " batch"]) -> Greedy:
         scores=zeros.to(torch.float32),
         lengths=zeros,
         ended=zeros > 0,
-        alive=limits > 0,
+        alive=zeros == 0,
     )
 
 
@@ -62,7 +62,7 @@ def advance(
 ) -> Greedy:
     """Write the likeliest token of every row that is alive."""
     best, choice = logits.max(dim=-1)
-    log_probs = best - logits.logsumexp(dim=-1)
+    log_probs = best.to(torch.float32) - logits.to(torch.float32).logsumexp(dim=-1)
     token = torch.where(state.alive, choice, PAD_ID)
     lengths = state.lengths + state.alive
     ended = state.ended | (token == EOS_ID)
@@ -70,7 +70,7 @@ def advance(
         position=state.position + 1,
         tokens=torch.cat([state.tokens, token[:, None]], dim=1),
         last=token,
-        scores=state.scores + torch.where(state.alive, log_probs, 0.0).to(torch.float32),
+        scores=state.scores + torch.where(state.alive, log_probs, 0.0),
         lengths=lengths,
         ended=ended,
         alive=state.alive & ~ended & (lengths < limits),

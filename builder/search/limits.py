@@ -27,8 +27,8 @@ class LengthRule:
 
     @classmethod
     def of(cls, ratio: float, plus: int, ceiling: int | None) -> LengthRule:
-        """Take the ratio as it is written in decimal: 0.29 is 29/100."""
-        fraction = Fraction(str(ratio)).limit_denominator(1_000_000)
+        """Take the ratio as it is written in decimal, to six places: 0.29 is 29/100."""
+        fraction = Fraction(f"{ratio:.6f}")
         return cls(fraction, plus, NO_LIMIT if ceiling is None else ceiling)
 
     def limits(
