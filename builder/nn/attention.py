@@ -103,7 +103,7 @@ class MultiHeadAttention(nn.Module):
         mixed = attend_one(q[:, :, 0], longer, mask[None] if mask is not None else None)
         return self.out_proj(mixed.flatten(1)), longer
 
-    def empty_cache(self, rows: Int[Tensor, "batch time"]) -> KeyValue:
+    def empty_cache(self, rows: Int[Tensor, "batch ..."]) -> KeyValue:
         """Return a cache of no positions, of the projections' type, for as many `rows`."""
         weight, batch = self.k_proj.weight, rows.shape[0]
         d_k, d_v = (p.out_features // self.heads for p in (self.k_proj, self.v_proj))

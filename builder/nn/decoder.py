@@ -96,7 +96,7 @@ class Decoder(nn.Module):
         """Project the encoder's output once for every layer."""
         return tuple(layer.cross_attention.keys_values(memory) for layer in self._layers())
 
-    def empty_caches(self, rows: Int[Tensor, "batch time"]) -> tuple[KeyValue, ...]:
+    def empty_caches(self, rows: Int[Tensor, "batch ..."]) -> tuple[KeyValue, ...]:
         """Return caches of no positions, one for each layer, for as many `rows`."""
         return tuple(layer.self_attention.empty_cache(rows) for layer in self._layers())
 

@@ -100,6 +100,14 @@ def _encode(
     return store, report | ({"note": pairs.note} if pairs.note else {})
 
 
+def describe(part: str, report: dict[str, Any]) -> str:
+    """Put the report of one part into a line."""
+    dropped = ", ".join(f"{count:,} {reason}" for reason, count in report["dropped"].items())
+    left_out = f"; left out: {dropped}" if dropped else ""
+    note = f" ({report['note']})" if "note" in report else ""
+    return f"{part}: {report['pairs']:,} pairs{left_out}{note}"
+
+
 def _refuse_empty(train: Pairs, valid: Pairs) -> None:
     for key, pairs in (("data.train", train), ("data.valid", valid)):
         if not len(pairs):

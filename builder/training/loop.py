@@ -189,7 +189,7 @@ class Loop:
             self._save()
         if not (self._folder / WEIGHTS).exists():
             save_weights(weights_of(self._learner.model), self._folder / WEIGHTS)
-        self._say(f"interrupted after update {self._state.step}; `--resume` goes on from there")
+        self._say(f"update {self._state.step} is saved; `--resume` goes on from there")
 
     def _average(self) -> None:
         """Average the newest checkpoints; keep that if it is at least as good as the best."""

@@ -13,7 +13,7 @@ from builder.errors import RunError
 from builder.run import BLUEPRINT, Run
 from builder.training.agreement import continued, needed, with_vocabulary
 from builder.training.checkpoint import Checkpoints
-from builder.training.corpus import Corpus, read_corpus
+from builder.training.corpus import Corpus, describe, read_corpus
 from builder.training.folder import blueprint_text, check_free, first_files, locked, new_run
 from builder.training.learner import Learner
 from builder.training.limits import end
@@ -67,7 +67,7 @@ def _begin(blueprint: Blueprint, out: Path, watch: Watch, *, overwrite: bool) ->
     learner = Learner(blueprint.model, training)
     with new_run(out, first_files(blueprint, corpus, out), overwrite=overwrite):
         log = Log(out)
-        _introduce(log, State(), corpus, training)
+        _introduce(log, watch, State(), corpus, training)
         loop = Loop(
             out,
             learner,
@@ -97,11 +97,11 @@ def _go_on(blueprint: Blueprint, out: Path, watch: Watch) -> None:
         atomic.write_text(out / BLUEPRINT, blueprint_text(blueprint, out))
         log = Log(out)
         log.rewind(state.step)
-        _introduce(log, state, corpus, training)
         nothing = end(state, training)
         for text in [*problems, *([f"nothing to do: {nothing}"] if nothing else [])]:
             log.write("note", step=state.step, text=text)
             watch.note(text)
+        _introduce(log, watch, state, corpus, training)
         loop = Loop(
             out,
             learner,
@@ -115,11 +115,13 @@ def _go_on(blueprint: Blueprint, out: Path, watch: Watch) -> None:
         loop.run(blueprint.name)
 
 
-def _introduce(log: Log, state: State, corpus: Corpus, training: Training) -> None:
-    """Say in the log what the numbers after it depend on."""
+def _introduce(log: Log, watch: Watch, state: State, corpus: Corpus, training: Training) -> None:
+    """Say what the numbers after it depend on."""
     facts = environment(threads=torch.get_num_threads(), seed=training.seed)
     log.write("environment", step=state.step, **facts)
     log.write("data", step=state.step, **corpus.report)
+    for part in ("train", "valid"):
+        watch.note(describe(part, corpus.report[part]))
 
 
 def _threads(training: Training) -> int:
