@@ -8,13 +8,13 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from builder.blueprint.load import load_blueprint
-from builder.corpus import read_pairs
 from builder.data.files import read_parallel
 from builder.data.pairs import Pairs
+from builder.dataset import read_pairs
 from builder.errors import DataError, printable
-from builder.generator import open_generator
 from builder.metrics import score
 from builder.run import BLUEPRINT
+from builder.writer import open_writer
 
 LINES_AT_ONCE = 2000
 
@@ -63,7 +63,7 @@ def evaluate(
         RunError: The folder holds no run that can be used.
         PackageError: The file is no package that can be used.
     """
-    generate = open_generator(model, threads=threads)
+    generate = open_writer(model, threads=threads)
     pairs = read_parallel(*files) if files else _held_out(model, overrides)
     if not len(pairs):
         raise DataError(f"{printable(pairs.origin)}: no pairs to evaluate on")

@@ -8,14 +8,14 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from builder.blueprint.generation import Generation as Strategy
+from builder.blueprint.generation import Strategy
 from builder.errors import DataError
 from builder.nn.transformer import PAD_ID, Transformer
 from builder.search import greedy
-from builder.search.greedy import Found, Greedy
+from builder.search.greedy import Found, State
 from builder.search.limits import NO_LIMIT, LengthRule
 from builder.text.batches import by_length
-from builder.text.generation import Generation
+from builder.text.output import Output
 from builder.text.tokenizer import TextTokenizer
 
 BATCH_TOKENS = 4096
@@ -30,7 +30,7 @@ def generate_lines(
     strategy: Strategy,
     max_length: int = NO_LIMIT,
     first_line: int = 1,
-) -> list[Generation]:
+) -> list[Output]:
     """Generate one output for each line, in order; an empty line gives an empty output.
 
     `model` is in evaluation mode; `tokenizers` are those of source and target.
@@ -41,7 +41,7 @@ def generate_lines(
     source, target = tokenizers
     encoded = source.encode(lines)
     check_lengths(encoded, model.source_embedding.max_length, first_line)
-    results = [Generation("", 0.0, 0, ended=True)] * len(lines)
+    results = [Output("", 0.0, 0, ended=True)] * len(lines)
     full = [row for row, ids in enumerate(encoded) if len(ids) > 1]  # EOS alone is an empty line
     for group in by_length([len(encoded[row]) for row in full], batch_tokens=BATCH_TOKENS):
         rows = [full[place] for place in group]
@@ -55,7 +55,7 @@ def generate_lines(
             )
         )
         for place, row in enumerate(rows):
-            results[row] = Generation(
+            results[row] = Output(
                 texts[place],
                 found.scores[place, 0].item(),
                 int(found.lengths[place, 0]),
@@ -83,12 +83,12 @@ def generate_ids(
 
 def stepper(
     model: Transformer, source_ids: Int[Tensor, "batch source"]
-) -> Callable[[Greedy], Tensor]:
+) -> Callable[[State], Tensor]:
     """Return the function that scores the next tokens of a state, with the caches in it."""
     memory = model.remember(source_ids)
     caches = model.empty_caches(source_ids)
 
-    def step(state: Greedy) -> Tensor:
+    def step(state: State) -> Tensor:
         nonlocal caches
         logits, caches = model.step(state.last, state.position, memory=memory, caches=caches)
         return logits

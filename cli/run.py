@@ -14,8 +14,8 @@ from cli.options import Json, Model, Threads
 from cli.streams import note, write_results
 
 if TYPE_CHECKING:
-    from builder.text.generation import Generation
     from builder.text.lines import Readable
+    from builder.text.output import Output
 
 
 def run(
@@ -43,9 +43,9 @@ def run(
     """
     if lines and file:
         raise typer.BadParameter("lines come from arguments or from --input, not from both")
-    from builder.generator import open_generator
+    from builder.writer import open_writer
 
-    generate = open_generator(model, threads=threads, max_length=max_length)
+    generate = open_writer(model, threads=threads, max_length=max_length)
     show = _as_json if as_json else _as_text
     read = cut_off = 0
     for some in _read(lines, file):
@@ -71,9 +71,9 @@ def _read(lines: list[str] | None, file: Path | None) -> Iterator[list[str]]:
         yield lines[start : start + LINES_AT_ONCE]
 
 
-def _as_text(_line: str, output: Generation) -> str:
+def _as_text(_line: str, output: Output) -> str:
     return output.text
 
 
-def _as_json(line: str, output: Generation) -> str:
+def _as_json(line: str, output: Output) -> str:
     return json.dumps({"source": line, **vars(output)}, ensure_ascii=False)

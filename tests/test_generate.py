@@ -12,11 +12,11 @@ from builder.compile import compile_model
 from builder.errors import DataError
 from builder.generate import generate_ids, generate_lines, length_rule, pad
 from builder.nn.transformer import Transformer
-from builder.text.generation import Generation
 from builder.text.learn import learn_tokenizer
+from builder.text.output import Output
 from builder.text.tokenizer import TextTokenizer
 
-EMPTY = Generation("", 0.0, 0, ended=True)
+EMPTY = Output("", 0.0, 0, ended=True)
 WORDS = ["abc", "cab dab", "bad", "a", "dabba cab", "b", "cccc", "abcd dcba abcd"]
 SHORT = Greedy.model_validate({"kind": "greedy", "max_length": {"ratio": 1.0, "plus": 4}})
 
@@ -49,11 +49,11 @@ def network(tokenizers: tuple[TextTokenizer, TextTokenizer], **sections: Any) ->
 Tokenizers = tuple[TextTokenizer, TextTokenizer]
 
 
-def by_itself(model: Transformer, tokenizers: Tokenizers, line: str) -> Generation:
+def by_itself(model: Transformer, tokenizers: Tokenizers, line: str) -> Output:
     source, target = tokenizers
     found = generate_ids(model, torch.tensor(source.encode([line])), strategy=SHORT)
     ids = found.target_ids[0, 0].tolist()
-    return Generation(
+    return Output(
         target.decode([ids])[0],
         found.scores.item(),
         int(found.lengths),

@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, Field
 
 from builder.blueprint.data import Data, WrittenData
 from builder.blueprint.export import Export
-from builder.blueprint.generation import Generation, Greedy
+from builder.blueprint.generation import Greedy, Strategy
 from builder.blueprint.model import Model, WrittenModel
 from builder.blueprint.section import Section, whole
 from builder.blueprint.tokenizer import Tokenizer, WrittenTokenizer
@@ -28,7 +28,7 @@ class Blueprint(Section):
     tokenizer: Tokenizer | None = None
     data: Data | None = None
     training: Training | None = None
-    generation: Generation = Greedy(kind="greedy")
+    generation: Strategy = Greedy(kind="greedy")
     export: Export = Export()
 
 

@@ -50,7 +50,7 @@ def form(value: object) -> str:
     return "table" if "path" in keys or "columns" in keys else "files"
 
 
-Pairs = Annotated[
+PairSource = Annotated[
     Annotated[ParallelFiles, Tag("files")]
     | Annotated[Table, Tag("table")]
     | Annotated[BuiltIn, Tag("builtin")],
@@ -68,9 +68,9 @@ class Lengths(Uniform):
 class Data(Section):
     """What the model learns from and is measured on."""
 
-    train: Pairs
-    valid: Pairs
-    test: Pairs | None = None
+    train: PairSource
+    valid: PairSource
+    test: PairSource | None = None
     max_length: Lengths = Lengths()
 
 

@@ -24,4 +24,4 @@ class Greedy(Section):
     max_length: LengthLimit = LengthLimit()
 
 
-Generation = Annotated[Greedy, Word]
+Strategy = Annotated[Greedy, Word]

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.utils._pytree import tree_leaves
 
-from builder.blueprint.generation import Generation
+from builder.blueprint.generation import Strategy
 from builder.errors import ProofFailure
 from builder.export.trace import Step
 from builder.generate import generate_ids, length_rule
@@ -65,7 +65,7 @@ def session(model: bytes) -> onnxruntime.InferenceSession:
 
 @torch.no_grad()
 def compare_steps(
-    model: Transformer, strategy: Generation, step: bytes, batches: Sequence[Tensor]
+    model: Transformer, strategy: Strategy, step: bytes, batches: Sequence[Tensor]
 ) -> float:
     """Run the step graph beside the network on the same states; return the largest difference.
 
@@ -106,7 +106,7 @@ def _difference(ours: np.ndarray, theirs: np.ndarray) -> float:
 
 
 def compare_outputs(
-    model: Transformer, strategy: Generation, file: bytes, batches: Sequence[Tensor]
+    model: Transformer, strategy: Strategy, file: bytes, batches: Sequence[Tensor]
 ) -> Proof:
     """Run the finished file beside the network; every row of every batch is one line."""
     engine, exact = session(file), None

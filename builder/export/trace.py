@@ -18,7 +18,7 @@ from torch.utils._pytree import tree_leaves, tree_structure, tree_unflatten
 from builder.nn.attention import KeyValue
 from builder.nn.transformer import Memory, Transformer
 from builder.search import greedy
-from builder.search.greedy import Greedy
+from builder.search.greedy import State
 from builder.search.limits import LengthRule
 
 BATCH, SOURCE, TIME = {0: "batch"}, {0: "batch", 1: "source"}, {0: "batch", 1: "time"}
@@ -36,7 +36,7 @@ class Start(nn.Module):
 
     def forward(
         self, source_ids: Int[Tensor, "batch source"], max_length: Int[Tensor, ""]
-    ) -> tuple[Memory, Tensor, Greedy, tuple[KeyValue, ...]]:
+    ) -> tuple[Memory, Tensor, State, tuple[KeyValue, ...]]:
         """Return what every step reads, the memory and the limits, and what the first one takes."""
         memory = self.model.remember(source_ids)
         limits = self.rule.limits(memory.real.sum(dim=1), max_length)
@@ -51,8 +51,8 @@ class Step(nn.Module):
         self.model = model
 
     def forward(
-        self, state: Greedy, caches: tuple[KeyValue, ...], memory: Memory, limits: Tensor
-    ) -> tuple[Tensor, Greedy, tuple[KeyValue, ...], Float[Tensor, "batch vocab"]]:
+        self, state: State, caches: tuple[KeyValue, ...], memory: Memory, limits: Tensor
+    ) -> tuple[Tensor, State, tuple[KeyValue, ...], Float[Tensor, "batch vocab"]]:
         """Return whether to go on, the next state and caches, and the logits (for the proof)."""
         logits, caches = self.model.step(state.last, state.position, memory=memory, caches=caches)
         state = greedy.advance(state, logits, limits)

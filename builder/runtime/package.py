@@ -21,7 +21,7 @@ from builder.runtime.session import (
     open_session,
 )
 from builder.text.batches import by_length
-from builder.text.generation import Generation
+from builder.text.output import Output
 
 BATCH_TOKENS = 4096
 """Source tokens, with padding, that the graph reads at once."""
@@ -74,7 +74,7 @@ class Package:
         batch_tokens: int = BATCH_TOKENS,
         max_length: int | None = None,
         first_line: int = 1,
-    ) -> list[Generation]:
+    ) -> list[Output]:
         """Write one output for each line, in order; a line without text gives an empty one.
 
         `max_length` counts EOS; it can only shorten what the blueprint allows.
@@ -91,7 +91,7 @@ class Package:
         )
         texts = self.metadata.target_tokenizer.decode(one.ids for one in found)
         return [
-            Generation(text, one.score, len(one.ids), one.ended)
+            Output(text, one.score, len(one.ids), one.ended)
             for text, one in zip(texts, found, strict=True)
         ]
 

@@ -1,4 +1,4 @@
-"""Greedy search: the likeliest token at every step."""
+"""State search: the likeliest token at every step."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torch import Tensor
 PAD_ID, BOS_ID, EOS_ID = 0, 1, 2
 
 
-class Greedy(NamedTuple):
+class State(NamedTuple):
     """The state between two steps; a row that is not alive never changes again."""
 
     position: Int[Tensor, ""]
@@ -43,10 +43,10 @@ class Found(NamedTuple):
     """False where the limit cut the output off."""
 
 
-def start(limits: Int[Tensor, " batch"]) -> Greedy:
+def start(limits: Int[Tensor, " batch"]) -> State:
     """Begin every row with BOS and nothing written."""
     zeros = torch.zeros_like(limits)
-    return Greedy(
+    return State(
         position=torch.zeros((), dtype=torch.int64, device=limits.device),
         tokens=limits.new_zeros(limits.shape[0], 0),
         last=zeros + BOS_ID,
@@ -58,15 +58,15 @@ def start(limits: Int[Tensor, " batch"]) -> Greedy:
 
 
 def advance(
-    state: Greedy, logits: Float[Tensor, "batch vocab"], limits: Int[Tensor, " batch"]
-) -> Greedy:
+    state: State, logits: Float[Tensor, "batch vocab"], limits: Int[Tensor, " batch"]
+) -> State:
     """Write the likeliest token of every row that is alive."""
     best, choice = logits.max(dim=-1)
     log_probs = best.to(torch.float32) - logits.to(torch.float32).logsumexp(dim=-1)
     token = torch.where(state.alive, choice, PAD_ID)
     lengths = state.lengths + state.alive
     ended = state.ended | (token == EOS_ID)
-    return Greedy(
+    return State(
         position=state.position + 1,
         tokens=torch.cat([state.tokens, token[:, None]], dim=1),
         last=token,
@@ -77,7 +77,7 @@ def advance(
     )
 
 
-def finish(state: Greedy) -> Found:
+def finish(state: State) -> Found:
     """Give the one hypothesis of each row the axis that other strategies fill."""
     return Found(
         state.tokens[:, None], state.scores[:, None], state.lengths[:, None], state.ended[:, None]
@@ -85,7 +85,7 @@ def finish(state: Greedy) -> Found:
 
 
 def search(
-    step: Callable[[Greedy], Float[Tensor, "batch vocab"]], limits: Int[Tensor, " batch"]
+    step: Callable[[State], Float[Tensor, "batch vocab"]], limits: Int[Tensor, " batch"]
 ) -> Found:
     """Run until every row has ended; `step` scores the tokens after a state's last ones.
 

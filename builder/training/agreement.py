@@ -10,7 +10,7 @@ from builder.blueprint.model import Vocabularies
 from builder.blueprint.section import Section
 from builder.blueprint.tokenizer import Tokenizer
 from builder.blueprint.training import Training
-from builder.corpus import data_paths
+from builder.dataset import data_paths
 from builder.errors import BlueprintError, Problem, RunError, printable
 from builder.training.corpus import Tokenizers
 

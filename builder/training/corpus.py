@@ -11,9 +11,9 @@ import numpy as np
 
 from builder.blueprint.data import Data
 from builder.blueprint.tokenizer import BPE, Recipe, Tokenizer, WordPieces
-from builder.corpus import read_pairs
 from builder.data.pairs import Pairs
 from builder.data.store import PairStore, TokenStore, encode_pairs
+from builder.dataset import read_pairs
 from builder.errors import DataError
 from builder.text.control import UNK_ID
 from builder.text.learn import learn_tokenizer

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import torch
 
-from builder.blueprint.generation import Generation as Strategy
+from builder.blueprint.generation import Strategy
 from builder.data.batches import Indices, plan_batches
 from builder.errors import TrainingFailure
 from builder.run import WEIGHTS
-from builder.training import limits
+from builder.training import ending
 from builder.training.average import average_weights, set_weights
 from builder.training.checkpoint import Checkpoints, damage
 from builder.training.corpus import Corpus
@@ -85,11 +85,11 @@ class Loop:
         """Do what is due after the last update; return why it was the last one, if it was."""
         state, training = self._state, self._training
         self._interruption.check()
-        last = limits.end(state, training) is not None
+        last = ending.end(state, training) is not None
         due = state.step % training.validate_.every == 0
         if (due or last) and state.validated != state.step:
             self._validate()
-        reason = limits.end(state, training)
+        reason = ending.end(state, training)
         due = state.step % training.checkpoint.every == 0
         if (due or reason is not None) and self._saved != state.step:
             self._save()
@@ -111,7 +111,7 @@ class Loop:
 
     def _report(self, update: Update) -> None:
         state, meter = self._state, self._meter
-        done = limits.done(state, self._training)
+        done = ending.done(state, self._training)
         progress = Progress(
             step=state.step,
             epoch=state.epoch + state.position / len(self._plan),

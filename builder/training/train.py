@@ -14,9 +14,9 @@ from builder.run import BLUEPRINT, Run
 from builder.training.agreement import continued, needed, with_vocabulary
 from builder.training.checkpoint import Checkpoints
 from builder.training.corpus import Corpus, describe, read_corpus
+from builder.training.ending import end
 from builder.training.folder import blueprint_text, check_free, first_files, locked, new_run
 from builder.training.learner import Learner
-from builder.training.limits import end
 from builder.training.log import Log, environment
 from builder.training.loop import Loop
 from builder.training.state import State

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from builder.blueprint.generation import Generation as Strategy
+from builder.blueprint.generation import Strategy
 from builder.blueprint.training import Metric
 from builder.data.batches import plan_batches
 from builder.generate import generate_lines

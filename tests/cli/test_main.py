@@ -11,7 +11,7 @@ from typing import NoReturn
 
 import pytest
 
-import builder.generator
+import builder.writer
 from builder.errors import PackageError, TrainingFailure
 from cli.main import run_command
 
@@ -22,7 +22,7 @@ def raise_in_run(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
     def fail(*_: object, **__: object) -> NoReturn:
         raise error
 
-    monkeypatch.setattr(builder.generator, "open_generator", fail)
+    monkeypatch.setattr(builder.writer, "open_writer", fail)
 
 
 @pytest.mark.parametrize(
@@ -136,14 +136,14 @@ def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_signals_end_it_with_their_code(number: signal.Signals, code: int) -> None:
     waits = (
-        "import builder.generator, time, cli.main\n"
+        "import builder.writer, time, cli.main\n"
         "def wait(*_, **__):\n"
         "    try:\n"
         "        print('ready', flush=True)\n"
         "        time.sleep(60)\n"
         "    finally:\n"
         "        print('tidied', flush=True)\n"
-        "builder.generator.open_generator = wait\n"
+        "builder.writer.open_writer = wait\n"
         "cli.main.main()"
     )
     with subprocess.Popen(

@@ -13,7 +13,7 @@ import pytest
 
 from builder.errors import PackageError
 from builder.runtime.package import Found, Package
-from builder.text.generation import Generation
+from builder.text.output import Output
 
 WriteEcho = Callable[..., Path]
 
@@ -29,7 +29,7 @@ def without_graph(package: Package) -> Package:
     return dataclasses.replace(package, session=session)
 
 
-def texts(found: list[Generation]) -> list[str]:
+def texts(found: list[Output]) -> list[str]:
     return [one.text for one in found]
 
 
@@ -69,15 +69,15 @@ def test_unknown_characters_become_the_replacement_character(echo: Package) -> N
 def test_cut_off_is_told(echo: Package) -> None:
     short, long = echo.generate(["a", "abcdef"], max_length=3)
 
-    assert short == Generation("a", -2.0, 2, ended=True)
-    assert long == Generation("abc", -3.0, 3, ended=False)
+    assert short == Output("a", -2.0, 2, ended=True)
+    assert long == Output("abc", -3.0, 3, ended=False)
 
 
 def test_nothing_calls_no_graph(echo: Package) -> None:
     deaf = without_graph(echo)
 
     assert deaf.generate([]) == []
-    assert deaf.generate(["", "  "]) == [Generation("", 0.0, 0, ended=True)] * 2
+    assert deaf.generate(["", "  "]) == [Output("", 0.0, 0, ended=True)] * 2
     assert deaf.generate_ids([]) == []
     assert deaf.generate_ids([[]]) == [Found([], 0.0, ended=True)]
 

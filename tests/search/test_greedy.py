@@ -8,7 +8,7 @@ from builder.blueprint.model import Model
 from builder.compile import compile_model
 from builder.nn.transformer import Transformer
 from builder.search import greedy
-from builder.search.greedy import BOS_ID, EOS_ID, PAD_ID, Found, Greedy
+from builder.search.greedy import BOS_ID, EOS_ID, PAD_ID, Found, State
 
 VOCABULARY = 9
 
@@ -22,7 +22,7 @@ class Script:
         self.log_probs: list[Tensor] = []
         self.read: list[list[int]] = []
 
-    def __call__(self, state: Greedy) -> Tensor:
+    def __call__(self, state: State) -> Tensor:
         assert state.position.item() == self.calls
         logits = torch.randn(len(self.rows), VOCABULARY)
         logits[:, [PAD_ID, BOS_ID]] = float("-inf")
@@ -164,7 +164,7 @@ def searched(model: Transformer, sources: list[list[int]], limits: list[int]) ->
     source_ids = batch_of(sources)
     memory, caches = model.remember(source_ids), model.empty_caches(source_ids)
 
-    def step(state: Greedy) -> Tensor:
+    def step(state: State) -> Tensor:
         nonlocal caches
         logits, caches = model.step(state.last, state.position, memory=memory, caches=caches)
         return logits
@@ -174,7 +174,7 @@ def searched(model: Transformer, sources: list[list[int]], limits: list[int]) ->
 
 @torch.no_grad()
 def recomputed(model: Transformer, source: list[int], limit: int) -> tuple[list[int], float]:
-    """Greedy search of one sentence that computes everything anew for each token."""
+    """State search of one sentence that computes everything anew for each token."""
     target, score = [BOS_ID], 0.0
     while len(target) <= limit and target[-1] != EOS_ID:
         log_probs = model(torch.tensor([source]), torch.tensor([target]))[0, -1].log_softmax(-1)

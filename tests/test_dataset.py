@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from builder.blueprint.load import load_blueprint
-from builder.corpus import read_pairs
+from builder.dataset import read_pairs
 from builder.errors import DataError
 
 HEAD = """\

@@ -9,9 +9,9 @@ import torch
 from builder.blueprint.load import load_blueprint
 from builder.compile import compile_model
 from builder.errors import DataError, PackageError, RunError
-from builder.generator import open_generator
 from builder.text.learn import learn_tokenizer
 from builder.weights import save_weights, weights_of
+from builder.writer import open_writer
 
 WriteEcho = Callable[..., Path]
 
@@ -44,18 +44,18 @@ def run(tmp_path: Path) -> Path:
 
 def test_a_package_and_a_run_are_called_alike(write_echo: WriteEcho, run: Path) -> None:
     for path in (write_echo(source_limit=8), run):
-        generate = open_generator(path)
+        generate = open_writer(path)
 
         first, empty, last = generate(["abc", "", "def"])
         assert (empty.text, empty.length, empty.ended) == ("", 0, True)
         assert generate(["abc"])[0].text == first.text
         assert generate(["def"])[0].text == last.text
-        assert [one.length for one in open_generator(path, max_length=1)(["abcdef"])] == [1]
+        assert [one.length for one in open_writer(path, max_length=1)(["abcdef"])] == [1]
 
 
 def test_both_name_the_line_that_is_too_long(write_echo: WriteEcho, run: Path) -> None:
     for path, error in ((write_echo(source_limit=8), PackageError), (run, DataError)):
-        generate = open_generator(path)
+        generate = open_writer(path)
 
         assert len(generate(["a" * 7])) == 1
         with pytest.raises(error, match="line 12:"):
@@ -64,6 +64,6 @@ def test_both_name_the_line_that_is_too_long(write_echo: WriteEcho, run: Path) -
 
 def test_what_is_neither_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RunError, match=str(tmp_path)):
-        open_generator(tmp_path)
+        open_writer(tmp_path)
     with pytest.raises(PackageError, match=str(tmp_path)):
-        open_generator(tmp_path / "missing")
+        open_writer(tmp_path / "missing")

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from builder.blueprint.training import Training
-from builder.training.limits import done, end
+from builder.training.ending import done, end
 from builder.training.state import State
 
 

@@ -7,19 +7,17 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol
 
-from builder.text.generation import Generation
+from builder.text.output import Output
 
 
-class Generator(Protocol):
+class Writer(Protocol):
     """Writes one output for each line, in order; an empty line gives an empty output."""
 
-    def __call__(self, lines: Sequence[str], *, first_line: int = 1) -> list[Generation]:
+    def __call__(self, lines: Sequence[str], *, first_line: int = 1) -> list[Output]:
         """Generate; `first_line` is the number of the first of `lines` in messages."""
 
 
-def open_generator(
-    path: Path, *, threads: int | None = None, max_length: int | None = None
-) -> Generator:
+def open_writer(path: Path, *, threads: int | None = None, max_length: int | None = None) -> Writer:
     """Open the run folder or the ONNX file in `path`; torch is loaded for a folder alone.
 
     `threads` None leaves the choice to the engine; `max_length` counts EOS and only shortens.
@@ -35,7 +33,7 @@ def open_generator(
     return partial(Package.load(path, threads=threads).generate, max_length=max_length)
 
 
-def _open_run(folder: Path, threads: int | None, max_length: int | None) -> Generator:
+def _open_run(folder: Path, threads: int | None, max_length: int | None) -> Writer:
     import torch
 
     from builder.generate import generate_lines

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Generation:
+class Output:
     """One output: its text, and how the search came to it."""
 
     text: str

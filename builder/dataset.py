@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal, assert_never
 
-from builder.blueprint.data import BuiltIn, Data, ParallelFiles, Table
-from builder.blueprint.data import Pairs as Source
+from builder.blueprint.data import BuiltIn, Data, PairSource, ParallelFiles, Table
 from builder.data.pairs import Pairs
 from builder.errors import DataError, printable
 
@@ -55,5 +54,5 @@ def data_paths(data: Data, part: Part) -> dict[str, str]:
             return {}
 
 
-def _source(data: Data, part: Part) -> Source | None:
+def _source(data: Data, part: Part) -> PairSource | None:
     return {"train": data.train, "valid": data.valid, "test": data.test}[part]
