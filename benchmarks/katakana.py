@@ -32,7 +32,8 @@ def measure(data: Path, run: Path, minutes: float | None) -> None:
     transom("export", run, cwd=data)
     package = run / "katakana.onnx"
     result = json.loads(transom("evaluate", package, "--json", cwd=data))
-    log = [json.loads(line) for line in (run / "log.jsonl").read_text("utf-8").splitlines()]
+    lines = (run / "log.jsonl").read_text("utf-8").split("\n")  # texts hold other separators
+    log = [json.loads(line) for line in lines if line]
     figures = {
         "exact_match": round(result["scores"]["exact_match"], 2),
         "char_error": round(result["scores"]["char_error"], 2),

@@ -12,20 +12,14 @@ from builder.data.files import read_parallel
 from builder.data.pairs import Pairs
 from builder.dataset import read_pairs
 from builder.errors import DataError, printable
-from builder.metrics import score
+from builder.metrics import score, signatures
+from builder.overrides import allow_only
 from builder.run import BLUEPRINT
-from builder.writer import open_writer
+from builder.text.output import Output
+from builder.training.watch import Sample
+from builder.writer import Writer, open_writer
 
 LINES_AT_ONCE = 2000
-
-
-@dataclass(frozen=True)
-class Sample:
-    """One pair and what the model wrote."""
-
-    source: str
-    target: str
-    output: str
 
 
 @dataclass(frozen=True)
@@ -34,11 +28,17 @@ class Evaluation:
 
     scores: dict[str, float]
     """Percent, but for `bleu` and `chrf`, which have scales of their own."""
+    signatures: dict[str, str]
+    """How `bleu` and `chrf` were computed."""
     pairs: int
     cut_off: int
     """Outputs that a length limit cut off."""
     origin: str
     """Where the pairs come from."""
+    dropped: dict[str, int]
+    """Pairs left out, counted by reason."""
+    note: str
+    """What else is known of the pairs."""
     samples: list[Sample]
     """Spread evenly over the pairs."""
 
@@ -55,32 +55,52 @@ def evaluate(
     """Score a run folder or an ONNX file on `files`, a source and a target.
 
     Without them the run's test pairs serve, or else its validation pairs; an ONNX file's run is
-    the folder that it lies in, and `overrides` change its blueprint, as in `data.test.path=FILE`.
-    `progress` is called with the pairs done and all pairs.
+    the folder it lies in. `overrides` say where they are, as in `data.test.path=FILE`. `progress`
+    is called with the pairs done and all pairs.
 
     Raises:
-        DataError: There are no pairs.
-        RunError: The folder holds no run that can be used.
-        PackageError: The file is no package that can be used.
+        BlueprintError: `overrides` change something else, or are wrong.
+        DataError: There are no pairs, or the model cannot read one.
+        RunError, PackageError: The model cannot be used.
     """
+    if files and overrides:
+        raise DataError("`--set` names other pairs of the run, two files name theirs: choose one")
+    allow_only(overrides, "data", reason="a model is scored as it is")
     generate = open_writer(model, threads=threads)
     pairs = read_parallel(*files) if files else _held_out(model, overrides)
     if not len(pairs):
         raise DataError(f"{printable(pairs.origin)}: no pairs to evaluate on")
-    outputs = []
-    for start in range(0, len(pairs), LINES_AT_ONCE):
-        progress(start, len(pairs))
-        outputs += generate(pairs.sources[start : start + LINES_AT_ONCE], first_line=start + 1)
-    progress(len(pairs), len(pairs))
+    outputs = _write(generate, pairs.sources, progress)
     texts = [output.text for output in outputs]
-    chosen = range(0, len(pairs), max(1, len(pairs) // samples))[:samples] if samples else ()
+    has_bleu = find_spec("sacrebleu") is not None
     return Evaluation(
-        scores=score(texts, pairs.targets, text_metrics=find_spec("sacrebleu") is not None),
+        scores=score(texts, pairs.targets, text_metrics=has_bleu),
+        signatures=signatures() if has_bleu else {},
         pairs=len(pairs),
         cut_off=sum(not output.ended for output in outputs),
         origin=pairs.origin,
-        samples=[Sample(pairs.sources[i], pairs.targets[i], texts[i]) for i in chosen],
+        dropped=pairs.dropped,
+        note=pairs.note,
+        samples=_samples(pairs, texts, samples),
     )
+
+
+def _write(
+    generate: Writer, sources: Sequence[str], progress: Callable[[int, int], None]
+) -> list[Output]:
+    """One output for each source; a source that cannot be read is named as a pair."""
+    outputs = []
+    for start in range(0, len(sources), LINES_AT_ONCE):
+        progress(start, len(sources))
+        some = sources[start : start + LINES_AT_ONCE]
+        outputs += generate(some, first_line=start + 1, noun="pair")
+    progress(len(sources), len(sources))
+    return outputs
+
+
+def _samples(pairs: Pairs, outputs: Sequence[str], count: int) -> list[Sample]:
+    chosen = range(0, len(pairs), max(1, len(pairs) // count))[:count] if count else ()
+    return [Sample(pairs.sources[i], pairs.targets[i], outputs[i]) for i in chosen]
 
 
 def _held_out(model: Path, overrides: Sequence[str]) -> Pairs:

@@ -9,12 +9,12 @@ from jaxtyping import Int
 from torch import Tensor
 
 from builder.blueprint.generation import Strategy
-from builder.errors import DataError
 from builder.nn.transformer import PAD_ID, Transformer
 from builder.search import greedy
 from builder.search.greedy import Found, State
 from builder.search.limits import NO_LIMIT, LengthRule
 from builder.text.batches import by_length
+from builder.text.encode import encode_lines
 from builder.text.output import Output
 from builder.text.tokenizer import TextTokenizer
 
@@ -30,38 +30,36 @@ def generate_lines(
     strategy: Strategy,
     max_length: int = NO_LIMIT,
     first_line: int = 1,
+    noun: str = "line",
 ) -> list[Output]:
     """Generate one output for each line, in order; an empty line gives an empty output.
 
-    `model` is in evaluation mode; `tokenizers` are those of source and target.
+    `model` is in evaluation mode; `tokenizers` are those of source and target. Messages name a
+    line by `noun` and its number, which is `first_line` for the first.
 
     Raises:
-        DataError: A line is longer than the source's positions.
+        DataError: A line is longer than the source's positions, or no Unicode text.
     """
     source, target = tokenizers
-    encoded = source.encode(lines)
-    check_lengths(encoded, model.source_embedding.max_length, first_line)
+    limit = model.source_embedding.max_length
+    encoded = encode_lines(source, lines, limit=limit, first_line=first_line, noun=noun)
     results = [Output("", 0.0, 0, ended=True)] * len(lines)
-    full = [row for row, ids in enumerate(encoded) if len(ids) > 1]  # EOS alone is an empty line
+    full = [row for row, ids in enumerate(encoded) if ids]
     for group in by_length([len(encoded[row]) for row in full], batch_tokens=BATCH_TOKENS):
         rows = [full[place] for place in group]
         found = generate_ids(
             model, pad([encoded[row] for row in rows]), strategy=strategy, max_length=max_length
         )
-        texts = target.decode(
-            ids[:length]
-            for ids, length in zip(
-                found.target_ids[:, 0].tolist(), found.lengths[:, 0].tolist(), strict=True
-            )
-        )
-        for place, row in enumerate(rows):
-            results[row] = Output(
-                texts[place],
-                found.scores[place, 0].item(),
-                int(found.lengths[place, 0]),
-                bool(found.ended[place, 0]),
-            )
+        for row, output in zip(rows, _outputs(found, target), strict=True):
+            results[row] = output
     return results
+
+
+def _outputs(found: Found, tokenizer: TextTokenizer) -> list[Output]:
+    """The best output of each row; every tensor leaves its device once."""
+    target_ids, scores, lengths, ended = (part[:, 0].tolist() for part in found)
+    texts = tokenizer.decode(ids[:length] for ids, length in zip(target_ids, lengths, strict=True))
+    return [Output(*row) for row in zip(texts, scores, lengths, ended, strict=True)]
 
 
 @torch.no_grad()
@@ -106,12 +104,3 @@ def pad(sequences: Sequence[Sequence[int]]) -> Int[Tensor, "batch time"]:
     """Put sequences into one tensor, padded on the right."""
     longest = max(map(len, sequences))
     return torch.tensor([[*ids, *[PAD_ID] * (longest - len(ids))] for ids in sequences])
-
-
-def check_lengths(encoded: Sequence[Sequence[int]], limit: int | None, first_line: int) -> None:
-    """Refuse lines that are longer than the source has positions."""
-    for number, ids in enumerate(encoded, start=first_line):
-        if limit is not None and len(ids) > limit:
-            raise DataError(
-                f"line {number}: {len(ids)} tokens, and the model has {limit} positions"
-            )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from rapidfuzz.distance import Levenshtein
 
-from builder.errors import DataError, MissingExtra
+from builder.errors import DataError
 
 if TYPE_CHECKING:
     from sacrebleu import BLEU, CHRF
@@ -32,7 +32,7 @@ def score(
 
     Raises:
         DataError: there are no lines.
-        MissingExtra: `text_metrics` without sacrebleu.
+        ModuleNotFoundError: `text_metrics` without sacrebleu.
     """
     if len(outputs) != len(references):
         raise RuntimeError(f"{len(outputs)} outputs for {len(references)} references")
@@ -57,7 +57,7 @@ def signatures() -> dict[str, str]:
     """How sacrebleu computes `bleu` and `chrf`, in its own short form (Post, 2018).
 
     Raises:
-        MissingExtra: sacrebleu is not installed.
+        ModuleNotFoundError: sacrebleu is not installed.
     """
     metrics = _text_metrics()
     for metric in metrics.values():
@@ -76,8 +76,6 @@ def _edits(outputs: Sequence[Sequence[str]], references: Sequence[Sequence[str]]
 
 
 def _text_metrics() -> dict[str, BLEU | CHRF]:
-    try:
-        from sacrebleu import BLEU, CHRF
-    except ImportError as error:
-        raise MissingExtra("evaluate", "train") from error
+    from sacrebleu import BLEU, CHRF
+
     return {"bleu": BLEU(force=True), "chrf": CHRF()}  # force: no warnings about tokenized text

@@ -13,8 +13,14 @@ from builder.text.output import Output
 class Writer(Protocol):
     """Writes one output for each line, in order; an empty line gives an empty output."""
 
-    def __call__(self, lines: Sequence[str], *, first_line: int = 1) -> list[Output]:
-        """Generate; `first_line` is the number of the first of `lines` in messages."""
+    def __call__(
+        self, lines: Sequence[str], *, first_line: int = 1, noun: str = "line"
+    ) -> list[Output]:
+        """Generate; messages name a line by `noun` and its number, the first by `first_line`.
+
+        Raises:
+            DataError: A line is longer than the model reads, or no Unicode text.
+        """
 
 
 def open_writer(path: Path, *, threads: int | None = None, max_length: int | None = None) -> Writer:

@@ -34,11 +34,13 @@ def evaluate(
 ) -> None:
     """Score a run or an exported file on held-out pairs.
 
-    They are --source and --target, or else the run's test or validation pairs. The run of an ONNX
-    file is the folder it lies in.
+    They are --source and --target, or else the run's test or validation pairs, whose place
+    --set data.test.path=FILE changes. The run of an ONNX file is the folder it lies in.
     """
     if (source is None) != (target is None):
         raise typer.BadParameter("--source and --target come together")
+    if source and overrides:
+        raise typer.BadParameter("--set names pairs of the run, --source and --target others")
     from builder.evaluate import evaluate as evaluate_model
 
     files = (source, target) if source and target else None
@@ -56,12 +58,18 @@ def evaluate(
 
 
 def _report(result: Evaluation) -> Iterator[str]:
+    from builder.errors import printable
     from cli.watch import show_sample
 
     for name, value in result.scores.items():
         unit = "" if name in ("bleu", "chrf") else " %"
         yield f"{name.replace('_', ' ')}: {value:.2f}{unit}"
     yield f"pairs: {result.pairs:,} ({result.cut_off:,} outputs cut off), {result.origin}"
+    if result.dropped:
+        counts = (f"{count:,} {reason}" for reason, count in result.dropped.items())
+        yield f"left out: {', '.join(counts)}"
+    if result.note:
+        yield printable(result.note)
     for sample in result.samples:
         yield show_sample(sample.source, sample.output, sample.target)
 

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from cli.options import Overrides
 from cli.streams import note, write_results
 
 
@@ -16,11 +17,15 @@ def export(
         Path | None,
         typer.Option(metavar="FILE", help="The file to write; RUN/NAME.onnx unless given."),
     ] = None,
+    overrides: Overrides = None,
 ) -> None:
-    """Write a run as one ONNX file that generates, once it is proved equal to PyTorch."""
+    """Write a run as one ONNX file that generates, once it is proved equal to PyTorch.
+
+    --set changes export.* and generation.* for this file alone; the run stays as it is.
+    """
     from builder.export.export import export_run
 
-    done = export_run(run, out=out, say=note)
+    done = export_run(run, out=out, overrides=overrides or (), say=note)
     ties = f", {done.proof.near_ties} by a near tie" if done.proof.near_ties else ""
     note(
         f"{done.size_bytes:,} bytes, {done.parameter_bytes:,} of them parameters; proved: "

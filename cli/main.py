@@ -8,7 +8,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 from types import FrameType
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 from typer.main import get_command
@@ -16,21 +16,28 @@ from typer.main import get_command
 from builder.errors import BuilderError, MissingExtra, printable
 from cli.build import build
 from cli.check import check
+from cli.data import data
+from cli.diff import diff
 from cli.evaluate import evaluate
 from cli.export import export
 from cli.list import list_blueprints
+from cli.new import new
 from cli.run import run
+from cli.schema import schema
 from cli.streams import note, use_utf8, write_results
 from cli.train import train
 
-FAILED, INTERRUPTED, TERMINATED = 1, 130, 143
+FAILED, WRONG_USAGE, INTERRUPTED, TERMINATED = 1, 2, 130, 143
 """Exit codes beside 0 for done and 2 for a user's mistake; see also `streams.READER_GONE`."""
 
 EXTRAS = {"babel": "demo"} | dict.fromkeys(
-    ("jaxtyping", "onnx", "onnx_ir", "onnxscript", "pyarrow", "sacrebleu", "safetensors", "torch"),
+    ("jaxtyping", "onnx", "onnx_ir", "onnxscript", "sacrebleu", "safetensors", "torch"),
     "train",
 )
 """The extra that brings a package which the plain install leaves out."""
+
+USAGE_ERROR = typer.BadParameter.__mro__[1]
+"""What a command line ends in that has no meaning; typer gives the class no public name."""
 
 app = typer.Typer(
     add_completion=False,
@@ -38,7 +45,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (check, build, train, export, run, evaluate):
+for command in (check, build, train, export, run, evaluate, new, data, diff, schema):
     app.command()(command)
 app.command("list")(list_blueprints)
 
@@ -87,18 +94,18 @@ def terminate(_signal: int, _frame: FrameType | None) -> NoReturn:
 def run_command(arguments: Sequence[str]) -> int:
     """Run one command and return its exit code, having told stderr why where it is not 0."""
     try:
-        get_command(app).main(args=arguments, prog_name="transom")
+        code = get_command(app).main(args=arguments, prog_name="transom", standalone_mode=False)
     except SystemExit as stop:
-        if stop.code == INTERRUPTED:
-            note("interrupted")
-        return int(stop.code or 0)
+        code = stop.code
     except Exception as error:  # noqa: BLE001 - a bug, too, must end in a line and a code
         if os.environ.get("TRANSOM_DEBUG", "0") != "0":
             note(traceback.format_exc().rstrip())
         message, code = explain(error, arguments)
         note(message)
         return code
-    return 0
+    if code == INTERRUPTED:
+        note("interrupted")
+    return int(code or 0)
 
 
 def explain(error: Exception, arguments: Sequence[str]) -> tuple[str, int]:
@@ -106,6 +113,8 @@ def explain(error: Exception, arguments: Sequence[str]) -> tuple[str, int]:
     match error:
         case BuilderError():
             return str(error), error.exit_code
+        case _ if isinstance(error, USAGE_ERROR):
+            return explain_usage(error, arguments), WRONG_USAGE
         case ModuleNotFoundError(name=str(name)) if extra := EXTRAS.get(name.partition(".")[0]):
             command = next(word for word in arguments if not word.startswith("-"))
             missing = MissingExtra(command, extra)
@@ -116,6 +125,17 @@ def explain(error: Exception, arguments: Sequence[str]) -> tuple[str, int]:
     text = " ".join(printable(line) for line in str(error).splitlines())
     kind = type(error).__name__
     return f"internal error: {kind}: {text}; `transom --debug …` shows where it arose", FAILED
+
+
+def explain_usage(error: Any, arguments: Sequence[str]) -> str:
+    """One line for a command line that nothing understands; the help where it is empty."""
+    text = error.format_message()
+    if not arguments:
+        return str(text)
+    command = error.ctx.command_path if error.ctx else "transom"
+    stop = "" if text.endswith("?") else "."
+    text = printable(text.rstrip("."))
+    return f"{command}: {text[:1].lower()}{text[1:]}{stop} `{command} --help` shows what there is"
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, assert_never
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
@@ -13,6 +13,10 @@ from builder.errors import printable
 
 if TYPE_CHECKING:
     from builder.training import watch
+
+
+PLAIN_LINE_EVERY_S = 15.0
+"""Seconds of training between two lines of progress where there is no terminal for a bar."""
 
 
 class StderrWatch(AbstractContextManager["StderrWatch"]):
@@ -30,6 +34,7 @@ class StderrWatch(AbstractContextManager["StderrWatch"]):
         )
         self._task = self._bar.add_task("training", total=1.0, state="")
         self._speed = ""
+        self._next_line_s = PLAIN_LINE_EVERY_S
 
     def __enter__(self) -> Self:
         """Start the bar."""
@@ -45,46 +50,63 @@ class StderrWatch(AbstractContextManager["StderrWatch"]):
         """Take the bar away, whatever ended the training."""
         self._bar.stop()
 
-    def started(self, event: watch.Started) -> None:
+    def __call__(self, event: watch.Event) -> None:
+        """Show an event."""
+        from builder.training import watch
+
+        match event:
+            case watch.Started():
+                self._started(event)
+            case watch.Progress():
+                self._progress(event)
+            case watch.Validated():
+                self._validated(event)
+            case watch.Note(text=text):
+                self._note(text)
+            case watch.Finished():
+                self._finished(event)
+            case unreachable:
+                assert_never(unreachable)
+
+    def _started(self, event: watch.Started) -> None:
         """Say what is trained, where, and until when."""
         limits = [f"{event.steps:,} updates"] if event.steps else []
         limits += [f"{event.minutes:g} minutes"] if event.minutes else []
-        self.note(
+        self._note(
             f"{printable(event.name)}: {event.parameters:,} parameters, {event.pairs:,} pairs, "
             f"{event.batches:,} updates an epoch, up to {' or '.join(limits)}, "
             f"{event.threads} threads; in {printable(event.folder)}"
         )
         if event.step:
-            self.note(f"resumed after update {event.step:,}")
+            self._note(f"resumed after update {event.step:,}")
 
-    def progress(self, event: watch.Progress) -> None:
-        """Move the bar."""
+    def _progress(self, event: watch.Progress) -> None:
+        """Move the bar, or print a line now and then where there is none."""
         self._speed = (
             f"loss {event.loss:.4f}, rate {event.rate:.2e}, {event.tokens_per_second:,.0f} tokens/s"
         )
         left = "" if event.seconds_left is None else f", {_clock(event.seconds_left)} left"
-        self._bar.update(
-            self._task,
-            description=f"{event.step:,} ({event.epoch:.1f} epochs)",
-            completed=event.done,
-            state=self._speed + left,
-        )
+        place, state = f"{event.step:,} ({event.epoch:.1f} epochs)", self._speed + left
+        self._bar.update(self._task, description=place, completed=event.done, state=state)
+        if not self._console.is_terminal and event.elapsed_s >= self._next_line_s:
+            self._note(f"{place}: {state}")
+            self._next_line_s = event.elapsed_s + PLAIN_LINE_EVERY_S
 
-    def validated(self, event: watch.Validated) -> None:
+    def _validated(self, event: watch.Validated) -> None:
         """Print the measures and a few samples."""
         measures = ", ".join(f"{name} {value:.4g}" for name, value in event.metrics.items())
         best = "; best so far" if event.is_best else ""
-        self.note(f"{event.step:,}: {measures}{best} ({self._speed})")
+        self._note(f"{event.step:,}: {measures}{best} ({self._speed})")
         for sample in event.samples:
-            self.note(show_sample(sample.source, sample.output, sample.target))
+            self._note(show_sample(sample.source, sample.output, sample.target))
 
-    def note(self, text: str) -> None:
+    def _note(self, text: str) -> None:
         """Print a line above the bar."""
         self._console.print(text, soft_wrap=True)
 
-    def finished(self, event: watch.Finished) -> None:
+    def _finished(self, event: watch.Finished) -> None:
         """Say why it ended and what came of it."""
-        self.note(
+        self._note(
             f"finished after {event.step:,} updates and {_clock(event.elapsed_s)}: {event.reason}; "
             f"best {event.metric} {event.best:.4g}"
         )

@@ -11,6 +11,7 @@ import onnx.helper
 import onnx.parser
 import pytest
 
+from builder.runtime import digest
 from builder.text.learn import learn_tokenizer
 
 ECHO = """
@@ -52,10 +53,31 @@ def write_echo(tmp_path: Path) -> Callable[..., Path]:
             model, {key: value for key, value in entries.items() if value is not None}
         )
         path = tmp_path / "echo.onnx"
-        path.write_bytes(model.SerializeToString())
+        path.write_bytes(sealed(model))
         return path
 
     return write
+
+
+def sealed(model: Any) -> bytes:
+    """The bytes of a package, whose digest, if it has one, is made anew."""
+    for entry in model.metadata_props:
+        if entry.key == digest.KEY:
+            entry.value = digest.BLANK
+            return digest.seal(model.SerializeToString())
+    return model.SerializeToString()
+
+
+@pytest.fixture
+def change_package() -> Callable[[Path, Callable[[Any], object]], None]:
+    """Give a function that changes the graph in a package as its exporter could have."""
+
+    def change(path: Path, edit: Callable[[Any], object]) -> None:
+        model = onnx.load(path)
+        edit(model)
+        path.write_bytes(sealed(model))
+
+    return change
 
 
 def echo_metadata(source_limit: int | None) -> dict[str, str | None]:
@@ -70,4 +92,5 @@ def echo_metadata(source_limit: int | None) -> dict[str, str | None]:
         "transom.limits": json.dumps({"source": source_limit, "target": None}),
         "transom.special_ids": json.dumps({"pad": 0, "bos": 1, "eos": 2, "unk": 3}),
         "transom.vocab_size": json.dumps({"source": size, "target": size}),
+        digest.KEY: digest.BLANK,
     }

@@ -40,8 +40,17 @@ def test_the_last_line_is_json() -> None:
     )
 
 
+def test_damaged_blueprints_are_refused() -> None:
+    done = run("mutate_blueprints", "--count", "55")
+
+    assert done.returncode == 0, done.stderr
+    figures = json.loads(done.stdout.splitlines()[-1])
+    assert (figures["count"], figures["accepted"], figures["tracebacks"]) == (55, 0, 0)
+    assert {"right_line", "first_suggestion", "by_kind"} <= set(figures)
+
+
 def test_every_benchmark_is_in_the_table() -> None:
-    names = {path.stem for path in BENCHMARKS.glob("*.py")} - {"frame"}
+    names = {path.stem for path in BENCHMARKS.glob("*.py")} - {"frame", "damages"}
     table = (BENCHMARKS / "README.md").read_text(encoding="utf-8")
 
     assert [name for name in sorted(names) if f"| `{name}` |" not in table] == []

@@ -5,8 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from builder.errors import BuilderError, DataError
-from builder.evaluate import LINES_AT_ONCE, Sample, evaluate
+import builder.evaluate
+from builder.data.pairs import Pairs
+from builder.errors import BlueprintError, BuilderError, DataError
+from builder.evaluate import LINES_AT_ONCE, evaluate
+from builder.metrics import signatures
+from builder.training.watch import Sample
 
 WriteEcho = Callable[..., Path]
 
@@ -42,7 +46,8 @@ def test_scores_two_files(write_echo: WriteEcho, tmp_path: Path) -> None:
 
     assert result.scores["exact_match"] == 75.0
     assert result.scores["sequence_error"] == 25.0
-    assert (result.pairs, result.cut_off) == (4, 0)
+    assert (result.pairs, result.cut_off, result.dropped) == (4, 0, {})
+    assert result.signatures == signatures()
     assert result.samples == [Sample("abc", "abc", "abc"), Sample("日本", "日本", "日本")]
 
 
@@ -91,6 +96,57 @@ def test_names_the_key_of_a_missing_file(
     with pytest.raises(DataError, match=r"data\.valid\.path.*valid\.tsv"):
         evaluate(package)
     assert evaluate(package, overrides=["data.valid.path=elsewhere.tsv"]).pairs == 1
+
+
+@pytest.mark.parametrize(
+    "override",
+    ["generation.max_length=5", "training.steps=5", "model={d_model: 8}", "nonsense", "dat.x=1"],
+)
+def test_only_the_place_of_the_pairs_can_be_set(
+    write_echo: WriteEcho, tmp_path: Path, override: str
+) -> None:
+    package = write_echo()
+    (tmp_path / "blueprint.yaml").write_text(BLUEPRINT + DATA, encoding="utf-8")
+    write_pairs(tmp_path / "valid.tsv", [("a", "a")])
+
+    with pytest.raises(BlueprintError, match=rf"--set {override}.*`data\.\*`"):
+        evaluate(package, overrides=[override])
+    with pytest.raises(BlueprintError, match="did you mean"):
+        evaluate(package, overrides=["data.tets.path=x"])
+
+
+def test_overrides_beside_two_files_are_refused(write_echo: WriteEcho, tmp_path: Path) -> None:
+    files = write_sides(tmp_path, [("a", "a")])
+
+    with pytest.raises(DataError, match="--set"):
+        evaluate(write_echo(), files, overrides=["data.test.path=x.tsv"])
+
+
+def test_pairs_left_out_are_counted_and_numbers_are_those_of_pairs(
+    write_echo: WriteEcho, tmp_path: Path
+) -> None:
+    pairs = [("a", "a"), ("", "b"), (" ", ""), ("a", ""), ("b", ""), ("b", "b")]
+
+    result = evaluate(write_echo(), write_sides(tmp_path, pairs))
+    assert result.pairs == 2
+    assert result.dropped == {"blank source": 1, "blank both": 1, "blank target": 2}
+
+    files = write_sides(tmp_path, [*pairs, ("a" * 9, "a")])
+    with pytest.raises(DataError, match=r"^pair 3: 10 tokens"):
+        evaluate(write_echo(source_limit=9), files)
+
+
+def test_notes_of_a_built_in_set_are_kept(
+    write_echo: WriteEcho, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = write_echo()
+    (tmp_path / "blueprint.yaml").write_text(BLUEPRINT + DATA, encoding="utf-8")
+    noted = Pairs(["a"], ["a"], {"ambiguous": 7}, origin="dates, test", note="18 locales")
+    monkeypatch.setattr(builder.evaluate, "read_pairs", lambda _data, _part: noted)
+
+    result = evaluate(package)
+
+    assert (result.dropped, result.note) == ({"ambiguous": 7}, "18 locales")
 
 
 def test_refuses_where_there_are_no_pairs(write_echo: WriteEcho, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from builder import generate
 from builder.blueprint.generation import Greedy
@@ -129,10 +130,12 @@ def test_the_longest_source_fits_and_one_more_token_names_its_line(tokenizers: T
     assert len(generate_lines(model, tokenizers, fits, strategy=SHORT)) == 3
 
     for first_line, number in ((1, 4), (11, 14)):
-        with pytest.raises(DataError, match=rf"\b{number}\b.*\b7\b.*\b6\b"):
+        with pytest.raises(DataError, match=rf"^line {number}: .*\b7\b.*\b6\b"):
             generate_lines(
                 model, tokenizers, [*fits, "abcdab"], strategy=SHORT, first_line=first_line
             )
+    with pytest.raises(DataError, match=r"^pair 1: "):
+        generate_lines(model, tokenizers, ["abcdab"], strategy=SHORT, noun="pair")
 
 
 def test_the_target_s_positions_are_a_limit(tokenizers: Tokenizers) -> None:
@@ -154,6 +157,27 @@ def test_generating_twice_gives_the_same_and_no_gradients(tokenizers: Tokenizers
     assert not found.scores.requires_grad
     again = generate_ids(model, torch.tensor([[4, 5, 2]]), strategy=SHORT)
     assert all(torch.equal(a, b) for a, b in zip(found, again, strict=True))
+
+
+class Scalars(TorchDispatchMode):
+    """Counts how often one number is taken out of a tensor, which waits for a device."""
+
+    taken = 0
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None):  # type: ignore[no-untyped-def]
+        self.taken += function is torch.ops.aten._local_scalar_dense.default
+        return function(*args, **(kwargs or {}))
+
+
+def test_outputs_leave_their_device_together(tokenizers: Tokenizers) -> None:
+    model = network(tokenizers)
+    taken = []
+    for copies in (1, 40):
+        with Scalars() as scalars:
+            generate_lines(model, tokenizers, ["abc"] * copies, strategy=SHORT)
+        taken.append(scalars.taken)
+
+    assert taken[0] == taken[1]  # one for each step of the search
 
 
 def test_sequences_are_padded_on_the_right() -> None:

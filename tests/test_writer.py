@@ -54,12 +54,19 @@ def test_a_package_and_a_run_are_called_alike(write_echo: WriteEcho, run: Path) 
 
 
 def test_both_name_the_line_that_is_too_long(write_echo: WriteEcho, run: Path) -> None:
-    for path, error in ((write_echo(source_limit=8), PackageError), (run, DataError)):
+    said = set()
+    for path in (write_echo(source_limit=8), run):
         generate = open_writer(path)
 
         assert len(generate(["a" * 7])) == 1
-        with pytest.raises(error, match="line 12:"):
-            generate(["a", "a" * 8], first_line=11)
+        for noun in ("line", "pair"):
+            with pytest.raises(DataError, match=f"{noun} 12:") as caught:
+                generate(["a", "a" * 8], first_line=11, noun=noun)
+            said.add(str(caught.value))
+        with pytest.raises(DataError, match="line 2:") as caught:
+            generate(["a", "\udcff"])
+        said.add(str(caught.value))
+    assert len(said) == 3
 
 
 def test_what_is_neither_is_refused(tmp_path: Path) -> None:

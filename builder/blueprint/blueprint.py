@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
-from builder.blueprint.data import Data, WrittenData
+from builder.blueprint.data import Data, FilePath, WrittenData
 from builder.blueprint.export import Export
 from builder.blueprint.generation import Greedy, Strategy
 from builder.blueprint.model import Model, WrittenModel
@@ -23,7 +23,9 @@ class Blueprint(Section):
     transom: Annotated[Literal[1], BeforeValidator(whole)]
     """Version of the format."""
     name: Name
+    """Names the run and the exported file; the file's stem unless given."""
     description: str = ""
+    """A line or more about the experiment, for people."""
     model: Model
     tokenizer: Tokenizer | None = None
     data: Data | None = None
@@ -35,6 +37,8 @@ class Blueprint(Section):
 class WrittenBlueprint(Blueprint):
     """An experiment as a user writes it."""
 
+    extends: FilePath | None = None
+    """The blueprint that this one changes: a bundled name, or a path relative to this file."""
     model: WrittenModel
     tokenizer: WrittenTokenizer | None = None
     data: WrittenData | None = None

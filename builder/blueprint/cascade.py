@@ -8,9 +8,10 @@ from dataclasses import replace
 from pydantic.fields import FieldInfo
 
 from builder.blueprint.blueprint import WrittenBlueprint
+from builder.blueprint.data import SPLITS
 from builder.blueprint.fields import default_kind, fields, has_kind, members
-from builder.blueprint.merge import merge, variety
-from builder.blueprint.model import Stack
+from builder.blueprint.merge import member, merge
+from builder.blueprint.model import Decoder, Stack, WrittenModel
 from builder.blueprint.nodes import Mapping, Node, Scalar, is_blank
 from builder.blueprint.section import Section, Uniform
 from builder.blueprint.tokenizer import Tokenizer, WrittenTokenizer
@@ -66,11 +67,12 @@ def _cascade_model(model: Mapping) -> Mapping:
     common = Mapping(model.place, {k: v for k, v in model.entries.items() if k in STACK_KEYS})
     entries = dict(model.entries)
     for side in ("encoder", "decoder"):
-        entries[side] = merge(common, entries.get(side, common))
+        entries[side] = _carried(common, entries.get(side, common), fields(WrittenModel)[side])
     decoder = entries["decoder"]
     if isinstance(decoder, Mapping) and "attention" in decoder.entries:
         attention = decoder.entries["attention"]
-        cross = merge(attention, decoder.entries.get("cross_attention", attention))
+        own = decoder.entries.get("cross_attention", attention)
+        cross = _carried(attention, own, fields(Decoder)["cross_attention"])
         entries["decoder"] = replace(decoder, entries={**decoder.entries, "cross_attention": cross})
     return replace(model, entries=entries)
 
@@ -83,8 +85,14 @@ def _cascade_tokenizer(tokenizer: Mapping) -> Mapping:
     entries: Entries = {"shared": shared, **tokenizer.entries}
     for side in ("source", "target"):
         if common or side in entries:
-            entries[side] = merge(base, entries.get(side, base))
+            own = entries.get(side, base)
+            entries[side] = _carried(base, own, fields(WrittenTokenizer)[side])
     return replace(tokenizer, entries=entries)
+
+
+def _carried(common: Node, own: Node, info: FieldInfo) -> Node:
+    """What holds for both sides merged into `own`, which keeps its place."""
+    return replace(merge(common, own, info), place=own.place)
 
 
 def _cascade_data(data: Mapping) -> Mapping:
@@ -92,7 +100,7 @@ def _cascade_data(data: Mapping) -> Mapping:
     if name is None:
         return data
     pairs = Mapping(name.place, {"builtin": name})
-    return replace(data, entries={"train": pairs, "valid": pairs, "test": pairs, **data.entries})
+    return replace(data, entries={**dict.fromkeys(SPLITS, pairs), **data.entries})
 
 
 def _rewrite(section: Mapping, schema: type[Section], change: Change) -> Mapping:
@@ -100,18 +108,10 @@ def _rewrite(section: Mapping, schema: type[Section], change: Change) -> Mapping
     entries = change(section.entries, schema)
     for key, node in entries.items():
         info = fields(schema).get(key)
-        member = _member(node, info) if info and isinstance(node, Mapping) else None
-        if isinstance(node, Mapping) and member:
-            entries[key] = _rewrite(node, member, change)
+        inner = member(node, info) if info and isinstance(node, Mapping) else None
+        if isinstance(node, Mapping) and inner:
+            entries[key] = _rewrite(node, inner, change)
     return replace(section, entries=entries)
-
-
-def _member(section: Mapping, info: FieldInfo) -> type[Section] | None:
-    """The class of a section, told by its kind or form; None where that is not clear."""
-    options = members(info.annotation)
-    if len(options) == 1:
-        return next(iter(options.values()))
-    return options.get(variety(section) or default_kind(info))
 
 
 def _expand(entries: Entries, schema: type[Section]) -> Entries:

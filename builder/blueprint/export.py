@@ -13,5 +13,6 @@ class Export(Section):
     """What the exported file holds."""
 
     precision: Literal["float32"] = "float32"
+    """Type of the numbers in the file."""
     opset: Annotated[Literal[20], BeforeValidator(whole)] = 20
     """Version of the ONNX operators."""

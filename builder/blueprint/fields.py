@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
@@ -156,7 +156,8 @@ def _allowed_section(section: type[Section]) -> str:
     return f"{allowed(info.annotation, tuple(info.metadata))}; or {keys}"
 
 
-def _constraints(metadata: tuple[Any, ...]) -> Iterator[Any]:
+def constraints(metadata: Iterable[Any]) -> Iterator[Any]:
+    """The bounds among a field's metadata, wherever they were stated."""
     for item in metadata:
         if isinstance(item, FieldInfo):
             yield from item.metadata
@@ -166,7 +167,7 @@ def _constraints(metadata: tuple[Any, ...]) -> Iterator[Any]:
 
 def _range(metadata: tuple[Any, ...]) -> str:
     text = ""
-    for bound in _constraints(metadata):
+    for bound in constraints(metadata):
         match bound:
             case Ge(ge=limit):
                 text += f" from {_number(limit)}"
@@ -185,7 +186,7 @@ def _number(limit: Any) -> str:
 
 def _size(metadata: tuple[Any, ...]) -> str:
     text = ""
-    for bound in _constraints(metadata):
+    for bound in constraints(metadata):
         match bound:
             case MinLen(min_length=limit):
                 text += f" of at least {limit}"

@@ -15,6 +15,7 @@ class LengthLimit(Section):
     ratio: Annotated[float, Field(ge=0, le=1000, allow_inf_nan=False)] = 1.0
     """To six decimal places."""
     plus: Natural = 50
+    """In tokens; at least 2 where ratio is 0: one token and EOS."""
 
 
 class Greedy(Section):

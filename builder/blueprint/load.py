@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import reduce
 from pathlib import Path
 
 from builder.blueprint.blueprint import Blueprint
-from builder.blueprint.bundled import bundled_blueprints
 from builder.blueprint.cascade import cascade, complete, expand, settled, without_blanks
 from builder.blueprint.checks import check
-from builder.blueprint.merge import merged
+from builder.blueprint.data import SPLITS
+from builder.blueprint.document import Document
+from builder.blueprint.inheritance import merge_layers, read_layers
 from builder.blueprint.model import with_widths
 from builder.blueprint.nodes import (
     Broken,
@@ -20,14 +20,12 @@ from builder.blueprint.nodes import (
     Node,
     Scalar,
     Source,
-    describe,
     is_blank,
     raw,
     walk,
 )
 from builder.blueprint.override import flag_name, read_overrides
-from builder.blueprint.read import SIZE_LIMIT, read, split_lines
-from builder.blueprint.suggest import nearest
+from builder.blueprint.read import split_lines
 from builder.blueprint.validate import PROBLEM_LIMIT, Validation
 from builder.errors import BlueprintError, Problem
 
@@ -39,20 +37,12 @@ def load_blueprint(path: str | Path, overrides: Sequence[str] = ()) -> Blueprint
     `overrides` are texts such as `model.d_model=256`. Data paths of the result are absolute.
 
     Raises:
-        BlueprintError: with every problem of the file and of the overrides.
+        BlueprintError: with every problem of the file, of its bases and of the overrides.
     """
-    shown = os.fspath(path)
-    if is_file_name(shown):
-        file, directory = Path(path), Path(path).absolute().parent
-    else:
-        file, directory, shown = _bundled(shown), Path.cwd(), f"{shown}.yaml"
-    text = _read_file(file)
-    return parse_blueprint(text, shown, overrides, directory=directory, name=file.stem)
-
-
-def is_file_name(text: str) -> bool:
-    """Whether a command's argument is a path, and no bundled blueprint's name."""
-    return "/" in text or os.sep in text or text.endswith((".yaml", ".yml"))
+    document = Document.find(os.fspath(path), Path.cwd())
+    text = document.text()
+    source = Source(document.shown, split_lines(text), document.directory)
+    return _resolve(text, source, overrides, file=document.file, name=document.file.stem)
 
 
 def parse_blueprint(
@@ -65,18 +55,28 @@ def parse_blueprint(
 ) -> Blueprint:
     """Check and resolve the text of a blueprint.
 
-    `file` stands in messages; relative data paths start from `directory`, or else from the
-    working directory; `name` is the blueprint's where the text gives none.
+    `file` stands in messages; relative paths start from `directory`, or else from the working
+    directory; `name` is the blueprint's where the text gives none.
 
     Raises:
-        BlueprintError: with every problem of the text and of the overrides.
+        BlueprintError: with every problem of the text, of its bases and of the overrides.
     """
-    tree, problems = _read_tree(text, Source(file, split_lines(text), directory))
+    return _resolve(text, Source(file, split_lines(text), directory), overrides, name=name)
+
+
+def _resolve(
+    text: str,
+    source: Source,
+    overrides: Sequence[str],
+    *,
+    name: str | None,
+    file: Path | None = None,
+) -> Blueprint:
+    layers, problems = read_layers(text, source, file)
     flags, more = read_overrides(overrides)
     problems += more
-    tree = expand(tree)
-    if flags:
-        tree = merged(tree, reduce(merged, map(expand, flags)))
+    on_top = [merge_layers([*map(expand, reversed(flags))])] if flags else []
+    tree = merge_layers([*on_top, *layers])
     blanks = {node.place.path: node.place for _, node in walk(tree) if is_blank(node)}
     tree = without_blanks(tree)
     if name is not None and "name" not in tree.entries:
@@ -87,19 +87,10 @@ def parse_blueprint(
     written = validation.run()
     problems += [*validation.problems, *check(written, tree, validation.is_tainted)]
     if problems:
-        raise BlueprintError(_in_order(problems, overrides))
+        names = [layer.place.source.name for layer in layers] + [*map(flag_name, overrides)]
+        raise BlueprintError(_in_order(problems, names))
     blueprint = Blueprint.model_validate(raw(settled(validation.tree)))
     return blueprint.model_copy(update={"model": with_widths(blueprint.model)})
-
-
-def _read_tree(text: str, source: Source) -> tuple[Mapping, list[Problem]]:
-    document, problems = read(text.removeprefix("\ufeff"), source)
-    if document is None or is_blank(document):
-        raise BlueprintError([Problem("empty blueprint", file=source.name)])
-    if not isinstance(document, Mapping):
-        message = f"found {describe(document)}; a blueprint has sections, such as `model:`"
-        raise BlueprintError([*problems, document.place.problem(message)])
-    return document, problems
 
 
 def _with_absolute_paths(tree: Mapping) -> Mapping:
@@ -108,7 +99,7 @@ def _with_absolute_paths(tree: Mapping) -> Mapping:
     if not isinstance(data, Mapping):
         return tree
     entries = dict(data.entries)
-    for split in ("train", "valid", "test"):
+    for split in SPLITS:
         pairs = entries.get(split)
         if isinstance(pairs, Mapping):
             files = {
@@ -126,49 +117,15 @@ def _absolute(node: Node) -> Node:
     return replace(node, value=os.path.normpath(directory.absolute() / node.value))
 
 
-def _in_order(problems: list[Problem], overrides: Sequence[str]) -> list[Problem]:
-    """Each problem once, in the order of the file, then of the command line."""
-    flags = [flag_name(override) for override in overrides]
+def _in_order(problems: list[Problem], names: Sequence[str]) -> list[Problem]:
+    """Each problem once, in the order of the file, then of its bases, then of the flags."""
+    ranks = {name: rank for rank, name in reversed([*enumerate(names)])}
 
     def order(problem: Problem) -> tuple[int, int, int]:
-        flag = flags.index(problem.file) + 1 if problem.file in flags else 0
-        return flag, problem.line, problem.column
+        return ranks.get(problem.file, 0), problem.line, problem.column
 
     ordered = sorted(dict.fromkeys(problems), key=order)
     if len(ordered) > PROBLEM_LIMIT:
         last = Problem("and more problems than these", file=ordered[0].file)
         return [*ordered[:PROBLEM_LIMIT], last]
     return ordered
-
-
-def _bundled(name: str) -> Path:
-    known = bundled_blueprints()
-    if name in known:
-        return known[name]
-    near = nearest(name, known)
-    hint = f"did you mean `{near}`? " if near else ""
-    message = (
-        f"no bundled blueprint has this name; {hint}bundled: {', '.join(known)}; "
-        "a path has a `/` or ends in `.yaml`"
-    )
-    raise BlueprintError([Problem(message, file=name)])
-
-
-def _read_file(file: Path) -> str:
-    """The text of a file, or a plain reason with its absolute path."""
-    longest = 4 * SIZE_LIMIT
-    try:
-        with file.open("rb") as stream:
-            content = stream.read(longest + 1)
-        if len(content) <= longest:
-            return content.decode()
-        reason = f"more than {longest:,} bytes"
-    except IsADirectoryError:
-        reason = "this is a folder, not a blueprint"
-    except UnicodeDecodeError as error:
-        reason = f"not UTF-8: byte {error.start} of the file is 0x{error.object[error.start]:02x}"
-    except OSError as error:
-        reason = str(error.strerror).lower()
-    except ValueError as error:
-        reason = str(error)
-    raise BlueprintError([Problem(reason, file=str(file.absolute()))])

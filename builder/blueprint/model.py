@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from builder.blueprint.section import (
-    Count,
     Depth,
+    Length,
     Natural,
     Positive,
     Section,
@@ -24,20 +24,24 @@ class Attention(Section):
     """Multi-head attention (Vaswani et al., 2017, section 3.2)."""
 
     heads: Depth = 8
+    """Heads; they must divide d_model unless `d_k` is given."""
     d_k: Width | None = None
     """Width of one head's queries and keys; `d_model / heads` unless given."""
     d_v: Width | None = None
     """Width of one head's values; `d_k` unless given."""
     bias: bool = False
+    """Biases on the four projections."""
 
 
 class FeedForward(Section):
     """The position-wise network of each layer (Vaswani et al., 2017, section 3.3)."""
 
     d_ff: Width = 2048
+    """Inner width."""
     activation: Literal["relu", "gelu", "swiglu"] = "relu"
     """`swiglu` is gated: a third matrix of the same size (Shazeer, 2020)."""
     bias: bool = True
+    """Biases on the projections."""
 
 
 class Sinusoidal(Section):
@@ -45,13 +49,14 @@ class Sinusoidal(Section):
 
     kind: Literal["sinusoidal"]
     base: Positive = 10_000.0
+    """The longest wavelength divided by 2π."""
 
 
 class Learned(Section):
     """One trained vector for each position (Gehring et al., 2017)."""
 
     kind: Literal["learned"]
-    max_length: Count
+    max_length: Length
     """Positions that exist, in tokens; longer sequences are refused."""
 
 
@@ -60,6 +65,7 @@ class Rotary(Section):
 
     kind: Literal["rotary"]
     base: Positive = 10_000.0
+    """The longest wavelength divided by 2π."""
 
 
 class NoPositions(Section):
@@ -105,6 +111,7 @@ class LayerNorm(Section):
     placement: Literal["post", "pre"] = "post"
     """After each residual sum (the paper), or before each sub-layer with one more at the end."""
     eps: Positive = 1e-5
+    """Added to the variance."""
 
 
 class RMSNorm(Section):
@@ -114,6 +121,7 @@ class RMSNorm(Section):
     placement: Literal["post", "pre"] = "post"
     """After each residual sum (the paper), or before each sub-layer with one more at the end."""
     eps: Positive = 1e-5
+    """Added to the mean square."""
 
 
 Norm = Annotated[LayerNorm | RMSNorm, Field(discriminator="kind"), Word]
@@ -136,10 +144,13 @@ class Stack(Section):
     """What encoder and decoder have in common; written under `model`, it holds for both."""
 
     layers: Depth = 6
+    """Layers of the stack."""
     attention: Attention = Attention()
     feed_forward: FeedForward = FeedForward()
     positions: Positions = Sinusoidal(kind="sinusoidal")
+    """How the model knows the order of tokens."""
     norm: Norm = LayerNorm(kind="layer_norm")
+    """The normalisation around each sub-layer."""
     dropout: Dropout = Dropout()
 
 
@@ -147,12 +158,14 @@ class Encoder(Stack):
     """The stack that reads the source."""
 
     mask: Mask = Full(kind="full")
+    """Which source tokens each one may attend to."""
 
 
 class Decoder(Stack):
     """The stack that writes the target; its self-attention is always causal."""
 
     mask: Mask = Causal(kind="causal")
+    """Which target tokens each one may attend to; never later ones."""
     cross_attention: Attention = Attention()
     """Attention to the encoder's output; `attention` of the decoder unless given."""
 
@@ -170,13 +183,16 @@ class Vocabularies(Uniform):
     """Rows of the two embedding tables, the four control ids included."""
 
     source: VocabularySize
+    """Rows of the source embedding."""
     target: VocabularySize
+    """Rows of the target embedding and of the output projection."""
 
 
 class Model(Section):
     """The network, resolved: what holds for a stack stands in that stack."""
 
     d_model: Width = 512
+    """Width of the network."""
     vocab_size: Vocabularies | None = None
     """Known from a tokenizer unless given."""
     embeddings: Embeddings = Embeddings()

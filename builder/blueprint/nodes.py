@@ -25,6 +25,8 @@ class Source:
     """The text, for carets; empty for a flag, which has no lines."""
     directory: Path | None = None
     """What relative paths start from; the working directory where None."""
+    depth: int = 0
+    """How many files extend this one, one through the other."""
 
 
 @dataclass(frozen=True)
@@ -52,9 +54,9 @@ class Place:
         """Whether the value stands on the command line, not in a file."""
         return not self.source.lines
 
-    def order(self) -> tuple[bool, int, int]:
-        """A sort key: the order of the file, flags last."""
-        return (self.is_flag, self.line, self.column)
+    def order(self) -> tuple[bool, int, int, int]:
+        """A sort key: a base before what extends it, each in its order, flags last."""
+        return (self.is_flag, -self.source.depth, self.line, self.column)
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,9 @@ def _read_override(override: str) -> tuple[Mapping, list[Problem]]:
     if not equals or not all(path):
         message = "an override is `key=value`, such as `model.d_model=256`"
         raise BlueprintError([Problem(message, file=flag.name)])
+    if path[0] == "extends":
+        message = "an override changes a blueprint; what it extends is written in its file"
+        raise BlueprintError([Problem(message, "extends", flag.name)])
     value, problems = read(text, flag, path)
     node: Node = value or Scalar(Place(flag, 1, 1, path), None, "")
     for depth in reversed(range(1, len(path))):

@@ -7,6 +7,7 @@ import math
 from pydantic.fields import FieldInfo
 
 from builder.blueprint.fields import Spot, allowed, fields, words
+from builder.blueprint.foreign import translate
 from builder.blueprint.nodes import Node, Scalar, child, describe
 from builder.blueprint.read import scalar_value
 from builder.blueprint.suggest import advise, nearest, reason
@@ -29,8 +30,7 @@ def unknown_key(parent: Node, node: Node, spot: Spot) -> str:
     if having:
         forms = "; or ".join(", ".join(fields(sibling)) for sibling in spot.siblings.values())
         return f"does not go together with the other keys; allowed: {forms}"
-    keys = [name for name in fields(spot.owner) if name != "kind"]
-    return f"unknown field; {advise(key, keys, section)}"
+    return f"unknown field; {advise(key, node, fields(spot.owner), section)}"
 
 
 def missing_key(key: str, info: FieldInfo, *, blank: bool) -> str:
@@ -62,6 +62,9 @@ def _hint(node: Node, info: FieldInfo, allows: str) -> str:
         return "write true or false"
     if isinstance(node.value, str):
         return _hint_for_text(node.value, words(info.annotation), allows)
+    ours = translate(node.text, words(info.annotation))
+    if ours:
+        return f"write `{ours}`"
     return "put quotes around it" if allows.startswith("text") else ""
 
 
@@ -70,5 +73,5 @@ def _hint_for_text(text: str, choices: list[str], allows: str) -> str:
         return "write null for the default, or drop the line"
     if "number" in allows and isinstance(scalar_value(text), int | float):
         return "drop the quotes"
-    near = nearest(text, choices)
+    near = translate(text, choices) or nearest(text, choices)
     return f"did you mean `{near}`?" if near else ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
@@ -45,6 +45,8 @@ Natural = Annotated[int, BeforeValidator(whole), Field(ge=0, le=2**31 - 1)]
 """A whole number from 0."""
 Count = Annotated[int, BeforeValidator(whole), Field(ge=1, le=2**31 - 1)]
 """A whole number from 1."""
+Length = Annotated[int, BeforeValidator(whole), Field(ge=2, le=2**31 - 1)]
+"""The length of a sequence in tokens, EOS counted: one token and EOS, or more."""
 Width = Annotated[int, BeforeValidator(whole), Field(ge=1, le=65_536)]
 """The size of a vector."""
 Depth = Annotated[int, BeforeValidator(whole), Field(ge=1, le=1_000)]
@@ -53,10 +55,5 @@ VocabularySize = Annotated[int, BeforeValidator(whole), Field(ge=5, le=10_000_00
 """Rows of an embedding table, the four control ids included."""
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False, le=1e12)]
 """A real number above 0."""
-NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False, le=1e12)]
-"""A real number from 0."""
 Share = Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False)]
 """A real number from 0 up to, but not, 1."""
-
-Raw = dict[str, Any]
-"""A section before validation: plain values under their keys."""

@@ -17,7 +17,8 @@ def summarise(blueprint: Blueprint) -> str:
 
 def describe_stack(stack: Encoder | Decoder) -> str:
     """Every choice of one stack."""
-    parts = [f"{stack.layers} layers", _attention(stack.attention)]
+    layers = "1 layer" if stack.layers == 1 else f"{stack.layers} layers"
+    parts = [layers, _attention(stack.attention)]
     if isinstance(stack, Decoder) and stack.cross_attention != stack.attention:
         parts.append(f"cross-attention {_attention(stack.cross_attention)}")
     reach = f" to {stack.positions.max_length:,}" if isinstance(stack.positions, Learned) else ""

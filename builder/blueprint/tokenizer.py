@@ -14,6 +14,7 @@ class Char(Section):
 
     kind: Literal["char"]
     lowercase: bool = False
+    """Lower-case the text."""
 
 
 class WordPieces(Section):
@@ -23,6 +24,7 @@ class WordPieces(Section):
     vocab_size: VocabularySize | None = None
     """The most rows to keep, by frequency; all words unless given."""
     lowercase: bool = False
+    """Lower-case the text."""
 
 
 class BPE(Section):
@@ -32,6 +34,7 @@ class BPE(Section):
     vocab_size: VocabularySize
     """Rows, the four control ids included."""
     lowercase: bool = False
+    """Lower-case the text."""
 
 
 Recipe = Annotated[Char | WordPieces | BPE, Field(discriminator="kind"), Word]
@@ -43,12 +46,17 @@ class Tokenizer(Section):
     shared: bool
     """One vocabulary, learned from both sides together; true unless a side is written apart."""
     source: Recipe
+    """How source text is cut into pieces."""
     target: Recipe
+    """How target text is cut into pieces."""
 
 
 class WrittenTokenizer(Tokenizer):
     """The tokenizers as a user writes them: the keys of a recipe may stand once, for both."""
 
     kind: Literal["char", "word", "bpe"] | None = None
+    """What pieces are, on both sides."""
     vocab_size: VocabularySize | None = None
+    """Rows, the four control ids included: `bpe` reaches it, `word` keeps at most as many."""
     lowercase: bool | None = None
+    """Lower-case the text of both sides."""

@@ -14,7 +14,9 @@ class Adam(Section):
 
     kind: Literal["adam"]
     betas: Annotated[tuple[Share, Share], Field(strict=False)] = (0.9, 0.98)
+    """How slowly the averages of the gradient and of its square forget."""
     eps: Positive = 1e-9
+    """Added to the root of the averaged square."""
 
 
 Optimizer = Annotated[Adam, Word]
@@ -27,6 +29,7 @@ class Noam(Section):
     warmup: Count = 4000
     """Updates over which the rate rises."""
     factor: Positive = 1.0
+    """Multiplies the rate."""
 
 
 class InverseSqrt(Section):
@@ -34,7 +37,9 @@ class InverseSqrt(Section):
 
     kind: Literal["inverse_sqrt"]
     learning_rate: Positive
+    """The highest rate, reached after `warmup` updates."""
     warmup: Count = 4000
+    """Updates over which the rate rises."""
 
 
 class Constant(Section):
@@ -42,7 +47,9 @@ class Constant(Section):
 
     kind: Literal["constant"]
     learning_rate: Positive
+    """The rate after `warmup` updates."""
     warmup: Natural = 0
+    """Updates over which the rate rises."""
 
 
 Schedule = Annotated[Noam | InverseSqrt | Constant, Field(discriminator="kind"), Word]
@@ -56,6 +63,7 @@ class Validate(Section):
     every: Count = 1000
     """Updates between two validations."""
     metric: Metric = "loss"
+    """What decides which weights are the best."""
     patience: Count | None = None
     """Validations in a row without a better value that end the training; never unless given."""
     pairs: Count = 2000
@@ -73,24 +81,40 @@ class Checkpoint(Section):
     """Newest checkpoints averaged at the end (Vaswani et al., 2017, section 6.1); 0 for none."""
 
 
+LONGER_SIDE = 4
+"""Times `batch_tokens`: what one forward pass may read of either side by default."""
+
+
 class Training(Section):
     """The loop; it ends at the first of its limits."""
 
     batch_tokens: Count = 4096
     """Target tokens of one update."""
     microbatch_tokens: Count | None = None
-    """Target tokens of one forward pass; the whole batch unless given."""
+    """Positions of either side, padding counted, in one forward pass; else 4 × batch_tokens."""
     steps: Count | None = None
     """Updates."""
     minutes: Positive | None = None
     """Time spent training, over all resumes."""
     optimizer: Optimizer = Adam(kind="adam")
+    """How gradients change the weights."""
     schedule: Schedule = Noam(kind="noam")
+    """The learning rate of each update."""
     label_smoothing: Share = 0.1
+    """Share of the probability that is spread over all tokens (the same paper, section 5.4)."""
     clip: Positive | None = None
     """Largest norm of the gradient; unlimited unless given."""
     validate_: Annotated[Validate, Field(alias="validate")] = Validate()
     checkpoint: Checkpoint = Checkpoint()
     seed: Natural = 1
+    """Where every random draw starts from."""
     threads: Literal["auto"] | Depth = "auto"
     """Processor threads; `auto` takes one for each physical core."""
+
+    @property
+    def forward_positions(self) -> int:
+        """Positions of either side, padding counted, that one forward pass may read.
+
+        By default only batches whose sources are much longer than their targets are cut.
+        """
+        return self.microbatch_tokens or LONGER_SIDE * self.batch_tokens

@@ -21,7 +21,7 @@ from builder.blueprint.nodes import (
     without,
 )
 from builder.blueprint.problems import missing_key, missing_kind, unknown_key, wrong_value
-from builder.blueprint.suggest import nearest
+from builder.blueprint.suggest import meant
 from builder.errors import Problem
 
 PASSES = 20
@@ -58,11 +58,12 @@ class Validation:
     def _report(self, errors: list[tuple[str, Spot]]) -> None:
         """A problem for each error that is not the consequence of an earlier one."""
         known = set(self.tainted)
-        meant = {_meant(spot) for kind, spot in errors[:PROBLEM_LIMIT] if kind == "extra_forbidden"}
-        self.tainted |= {path for path in meant if descend(self.tree, path)[1] < len(path)}
+        unknown = [spot for kind, spot in errors[:PROBLEM_LIMIT] if kind == "extra_forbidden"]
+        intended = set(map(_intended, unknown))
+        self.tainted |= {path for path in intended if descend(self.tree, path)[1] < len(path)}
         for kind, spot in errors:
             follows = any(spot.path[:length] in known for length in range(len(spot.path) + 1))
-            if follows or (kind == "missing" and spot.path in meant):
+            if follows or (kind == "missing" and spot.path in intended):
                 continue
             if len(self.problems) <= PROBLEM_LIMIT:
                 place, message, path = self._judge(kind, spot)
@@ -117,7 +118,6 @@ def _spot(detail: ErrorDetails) -> tuple[str, Spot]:
     return ("too_short" if short else detail["type"]), spot
 
 
-def _meant(spot: Spot) -> KeyPath:
-    """The path that a misspelled key stands for, or else its own."""
-    key = str(spot.path[-1])
-    return (*spot.path[:-1], nearest(key, fields(spot.owner)) or key)
+def _intended(spot: Spot) -> KeyPath:
+    """The path that an unknown key stands for, or else its own."""
+    return (*spot.path[:-1], meant(str(spot.path[-1]), fields(spot.owner)))

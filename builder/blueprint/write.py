@@ -26,6 +26,12 @@ def dump_blueprint(blueprint: Blueprint) -> str:
     )
 
 
+def dump_text(value: str) -> str:
+    """A text as one line of YAML, with quotes where it needs them."""
+    dumped = yaml.dump(value, Dumper=_Dumper, allow_unicode=True, width=10**9)
+    return dumped.removesuffix("...\n").rstrip("\n")
+
+
 class _Dumper(yaml.SafeDumper):
     """Block sections, lists on one line, and quotes where they are needed."""
 

@@ -25,7 +25,7 @@ def make_dates(split: Split) -> Pairs:
     no string is in two splits, and the same call always gives the same pairs.
 
     Raises:
-        MissingExtra: Babel is not installed.
+        ModuleNotFoundError: Babel is not installed.
     """
     styles, reader, days = all_styles(), _reader(), _days(split)
     kept: dict[str, str] = {}

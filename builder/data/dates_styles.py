@@ -9,8 +9,6 @@ from functools import cache
 from types import ModuleType
 from typing import TYPE_CHECKING, NamedTuple
 
-from builder.errors import MissingExtra
-
 if TYPE_CHECKING:
     from babel import Locale
 
@@ -117,7 +115,7 @@ def all_styles() -> tuple[Style, ...]:
     """Every style of every locale, each once: as CLDR has it and as people type it.
 
     Raises:
-        MissingExtra: Babel is not installed.
+        ModuleNotFoundError: Babel is not installed.
     """
     locales = map(_babel().Locale.parse, LOCALES)
     styles = [style for locale in locales for style in _styles(locale)]
@@ -130,10 +128,8 @@ def babel_version() -> str:
 
 
 def _babel() -> ModuleType:
-    try:
-        import babel
-    except ImportError as error:
-        raise MissingExtra("train", "demo") from error
+    import babel
+
     return babel
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import codecs
 from pathlib import Path
 
 from builder.data.pairs import Pairs, without_blanks
 from builder.errors import DataError, printable
+from builder.text.lines import stream_lines
 
 
 def read_parallel(source: Path, target: Path) -> Pairs:
@@ -27,33 +27,17 @@ def read_parallel(source: Path, target: Path) -> Pairs:
 
 
 def read_lines(path: Path) -> list[str]:
-    r"""Lines of a UTF-8 file, split at \n or \r\n and nowhere else, the byte order mark removed.
+    """Lines of a UTF-8 file, split as `text.lines` does it everywhere.
 
     Raises:
         DataError: there is no such file, or it is not UTF-8; then with the line, from 1, and the
-            offset of the byte in the file, from 0.
+            offset of the byte in it, from 0.
     """
-    raw = _read_bytes(path)
-    data = raw.removeprefix(codecs.BOM_UTF8)
-    try:
-        text = data.decode()
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        offset = error.start + len(raw) - len(data)
-        raise DataError(
-            f"{printable(path)}:{line}: not UTF-8: "
-            f"byte 0x{data[error.start]:02x} at offset {offset} of the file"
-        ) from error
-    lines = text.split("\n")
-    if lines[-1] == "":
-        lines.pop()
-    return [line.removesuffix("\r") for line in lines]
-
-
-def _read_bytes(path: Path) -> bytes:
     place = printable(path.absolute())
     try:
-        return path.read_bytes()
+        with path.open("rb") as file:
+            portions = stream_lines(file, place=f"{printable(path)}:")
+            return [line for portion in portions for line in portion]
     except FileNotFoundError as error:
         raise DataError(f"no such file: {place}") from error
     except (OSError, ValueError) as error:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,12 +21,14 @@ CHUNK_LINES = 10_000
 class TokenStore:
     """Sequences of token ids, one after the other in one array.
 
-    `ids` holds them all; sequence i is `ids[offsets[i]:offsets[i + 1]]`.
+    `ids` holds them all; sequence i is `ids[offsets[i]:offsets[i + 1]]`, its tokens with EOS are
+    `lengths[i]`.
     """
 
     def __init__(self, ids: NDArray[np.unsignedinteger], offsets: NDArray[np.int64]) -> None:
         self.ids = ids
         self.offsets = offsets
+        self.lengths: NDArray[np.int64] = np.diff(offsets)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -37,11 +40,6 @@ class TokenStore:
 
     def __iter__(self) -> Iterator[NDArray[np.unsignedinteger]]:
         return (self[i] for i in range(len(self)))
-
-    @property
-    def lengths(self) -> NDArray[np.int64]:
-        """Tokens of each sequence, EOS counted."""
-        return np.diff(self.offsets)
 
 
 @dataclass(frozen=True)
@@ -55,15 +53,26 @@ class PairStore:
         return len(self.source)
 
 
+class Encoded(NamedTuple):
+    """Pairs as ids, and what became of each pair."""
+
+    store: PairStore
+    kept: NDArray[np.int64]
+    """For each pair of `store`, its place among the pairs that were given."""
+    dropped: dict[str, int]
+    """Counts by reason."""
+
+
 def encode_pairs(
     pairs: Pairs,
     source_tokenizer: TextTokenizer,
     target_tokenizer: TextTokenizer,
     max_source: int,
     max_target: int,
-) -> tuple[PairStore, dict[str, int]]:
+) -> Encoded:
     """Encode `pairs`; those longer than the limits, in tokens with EOS, are dropped and counted."""
     dropped: Counter[str] = Counter()
+    kept = np.zeros(len(pairs), dtype=np.bool_)
     sources = _Builder(source_tokenizer.vocab_size)
     targets = _Builder(target_tokenizer.vocab_size)
     for start in range(0, len(pairs), CHUNK_LINES):
@@ -73,17 +82,19 @@ def encode_pairs(
             target_tokenizer.encode(pairs.targets[chunk]),
             strict=True,
         )
-        kept = []
-        for source, target in encoded:
+        fitting = []
+        for place, (source, target) in enumerate(encoded, start):
             if len(source) > max_source:
                 dropped[f"source over {max_source} tokens"] += 1
             elif len(target) > max_target:
                 dropped[f"target over {max_target} tokens"] += 1
             else:
-                kept.append((source, target))
-        sources.extend([source for source, _ in kept])
-        targets.extend([target for _, target in kept])
-    return PairStore(sources.store(), targets.store()), dict(dropped)
+                fitting.append((source, target))
+                kept[place] = True
+        sources.extend([source for source, _ in fitting])
+        targets.extend([target for _, target in fitting])
+    store = PairStore(sources.store(), targets.store())
+    return Encoded(store, np.flatnonzero(kept), dict(dropped))
 
 
 class _Builder:

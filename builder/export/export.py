@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
-from dataclasses import dataclass
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import onnx_ir as ir
-import torch
-from torch import Tensor
 
 from builder import atomic
+from builder.blueprint.load import load_blueprint
+from builder.errors import RunError, printable
 from builder.export import proof as gate
 from builder.export.join import join
+from builder.export.lines import Batch, own_batches, random_batches
 from builder.export.lively import lively
 from builder.export.package import pack
 from builder.export.proof import Proof
 from builder.export.trace import Traced, trace
-from builder.generate import length_rule, pad
+from builder.generate import length_rule
 from builder.nn.transformer import Transformer
-from builder.run import PROOF, Run
-from builder.text.batches import by_length
-
-PROOF_BATCH_TOKENS = 1024
-LONGEST_RANDOM = 256
-"""The longest random source of the proof, in tokens, where the model has no limit."""
+from builder.overrides import allow_only
+from builder.run import BLUEPRINT, Run
 
 Say = Callable[[str], None]
 
@@ -41,43 +38,77 @@ class Export:
     proof: Proof
 
 
-def export_run(folder: Path, *, out: Path | None = None, say: Say = lambda _: None) -> Export:
+def export_run(
+    folder: Path,
+    *,
+    out: Path | None = None,
+    overrides: Sequence[str] = (),
+    say: Say = lambda _: None,
+) -> Export:
     """Write the ONNX file of the run in `folder`, to `out` or into the run itself.
 
     Nothing takes the file's name before it is proved; a file that stood there stays until then.
-    `say` is told what goes on, a line at a time.
+    `overrides` change `export` and `generation` in this file alone: the run stays as it is. `say`
+    is told what goes on, a line at a time.
 
     Raises:
-        RunError: The run is not complete.
+        BlueprintError: `overrides` change something else, or are wrong.
+        RunError: The run is not complete, or the file cannot be written there.
         ProofFailure: The file would not do what the trained network does.
     """
-    run = Run.open(folder)
+    run = _open(folder, overrides)
     path = out or run.package
+    check_place(path)
     model = run.load_model()
-    batches = gate.adversarial_batches(
-        run.source_tokenizer.vocab_size, model.source_embedding.max_length or LONGEST_RANDOM
-    )
-    say("tracing the network and its search")
-    traced = _trace(run, model)
-    say("comparing the step's logits")
-    step = _serialise(traced.step)
-    difference = gate.compare_steps(model, run.blueprint.generation, step, batches)
-    graph = join(traced, opset=run.blueprint.export.opset)
-    file = _serialise(graph)
-    lines = batches + _proof_lines(run, model.source_embedding.max_length)
-    say(f"comparing the outputs of {sum(map(len, lines))} lines")
-    proof = gate.compare_outputs(model, run.blueprint.generation, file, lines)
-    proof.logits_difference = difference
-    proof.verdict()
-    if not proof.varied:
-        say("warning: the model writes the same for every line; compared with random weights too")
-        _prove_rescaled(run, model, lines)
-    proof.samples = gate.samples(file, batches[:1])
+    graph, proof = _prove(run, model, say)
     data = pack(graph, run, model, proof)
     path.parent.mkdir(parents=True, exist_ok=True)
     atomic.write_bytes(path, data)
     parameter_bytes = sum(p.numel() * p.element_size() for p in model.parameters())
     return Export(path, len(data), parameter_bytes, proof)
+
+
+def check_place(path: Path) -> None:
+    """Refuse a place that no file can be written to.
+
+    Raises:
+        RunError: It is a folder, or in something that is none, or may not be written to.
+    """
+    place = printable(path.absolute())
+    if path.is_dir():
+        raise RunError(f"{place}: is a folder; the name of a file is needed")
+    parent = next(folder for folder in path.absolute().parents if folder.exists())
+    if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
+        raise RunError(f"{place}: cannot be written to")
+
+
+def _open(folder: Path, overrides: Sequence[str]) -> Run:
+    """The run, its blueprint changed by `overrides`."""
+    allow_only(overrides, "export", "generation", reason="what was trained stays as it is")
+    run = Run.open(folder)
+    return replace(run, blueprint=load_blueprint(folder / BLUEPRINT, overrides))
+
+
+def _prove(run: Run, model: Transformer, say: Say) -> tuple[ir.Model, Proof]:
+    """The whole graph of the network, and how it came out beside it."""
+    strategy = run.blueprint.generation
+    random = random_batches(model)
+    batches = random + own_batches(run, model.source_embedding.max_length)
+    say("tracing the network and its search")
+    traced = _trace(run, model)
+    say("comparing the step's logits")
+    difference = gate.compare_steps(model, strategy, _serialise(traced.step), random)
+    graph = join(traced, opset=run.blueprint.export.opset)
+    file = _serialise(graph)
+    say(f"comparing the outputs of {sum(len(batch.source_ids) for batch in batches)} lines")
+    proof = gate.compare_outputs(model, strategy, file, batches)
+    proof.logits_difference = difference
+    proof.verdict()
+    if not proof.varied:
+        say("warning: the model writes the same for every line; compared with random weights too")
+        _prove_rescaled(run, model, batches)
+    proof.samples = gate.samples(file, random[:1])
+    return graph, proof
 
 
 def _trace(run: Run, model: Transformer) -> Traced:
@@ -89,20 +120,8 @@ def _serialise(graph: ir.Model) -> bytes:
     return ir.to_proto(graph).SerializeToString()
 
 
-def _prove_rescaled(run: Run, model: Transformer, lines: list[Tensor]) -> None:
+def _prove_rescaled(run: Run, model: Transformer, batches: list[Batch]) -> None:
     """Compare the same graph with weights under which outputs vary."""
-    other = lively(model, run.blueprint.generation, lines)
+    other = lively(model, run.blueprint.generation, batches)
     graph = join(_trace(run, other), opset=run.blueprint.export.opset)
-    gate.compare_outputs(other, run.blueprint.generation, _serialise(graph), lines).verdict()
-
-
-def _proof_lines(run: Run, limit: int | None) -> list[Tensor]:
-    """Read the run's own validation sources, padded into batches."""
-    path = run.folder / PROOF
-    if not path.is_file():
-        return []
-    pairs = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    encoded = run.source_tokenizer.encode([pair["source"] for pair in pairs])
-    fitting = [ids for ids in encoded if len(ids) > 1 and (limit is None or len(ids) <= limit)]
-    groups = by_length([len(ids) for ids in fitting], batch_tokens=PROOF_BATCH_TOKENS)
-    return [pad([fitting[index] for index in group]).to(torch.int64) for group in groups]
+    gate.compare_outputs(other, run.blueprint.generation, _serialise(graph), batches).verdict()

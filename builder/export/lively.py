@@ -6,10 +6,10 @@ import copy
 from collections.abc import Sequence
 
 import torch
-from torch import Tensor
 
 from builder.blueprint.generation import Strategy
 from builder.errors import ProofFailure
+from builder.export.lines import Batch
 from builder.export.proof import varied
 from builder.generate import generate_ids
 from builder.nn.transformer import Transformer
@@ -19,7 +19,7 @@ GAINS = (1.0, 16.0)
 """Of what each sub-layer adds: post-norm networks vary at the first, pre-norm ones at the last."""
 
 
-def lively(model: Transformer, strategy: Strategy, batches: Sequence[Tensor]) -> Transformer:
+def lively(model: Transformer, strategy: Strategy, batches: Sequence[Batch]) -> Transformer:
     """Return a copy of `model` with weights under which its outputs on `batches` vary.
 
     An untrained network tends to write one token for ever, whatever it reads; that a file does the
@@ -55,10 +55,10 @@ def _is_table(module: torch.nn.Module) -> bool:
     return isinstance(module, torch.nn.Embedding)
 
 
-def _outputs(model: Transformer, strategy: Strategy, batches: Sequence[Tensor]) -> list[list[int]]:
+def _outputs(model: Transformer, strategy: Strategy, batches: Sequence[Batch]) -> list[list[int]]:
     outputs = []
-    for source_ids in batches:
-        found = generate_ids(model, source_ids, strategy=strategy)
+    for source_ids, max_length in batches:
+        found = generate_ids(model, source_ids, strategy=strategy, max_length=max_length)
         lengths = found.lengths[:, 0].tolist()
         rows = found.target_ids[:, 0].tolist()
         outputs += [ids[:length] for ids, length in zip(rows, lengths, strict=True)]

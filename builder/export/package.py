@@ -2,30 +2,39 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from dataclasses import asdict
 
+import onnx
 import onnx_ir as ir
 
 from builder.blueprint.write import dump_blueprint
 from builder.export.proof import Proof
 from builder.nn.transformer import Transformer
 from builder.run import Run
+from builder.runtime import digest
+from builder.runtime.metadata import FORMAT
 from builder.text.control import BOS_ID, EOS_ID, PAD_ID, UNK_ID
-
-FORMAT = "1"
-"""Version of the names below."""
-BLANK_DIGEST = "0" * 64
-"""Stands in the file while its digest is computed."""
 
 
 def pack(graph: ir.Model, run: Run, model: Transformer, proof: Proof) -> bytes:
     """Serialise `graph` with everything that running it needs, and seal it with a digest."""
+    entries = metadata(run, model, proof)
     graph.metadata_props.clear()
-    graph.metadata_props.update(metadata(run, model, proof))
-    data = ir.to_proto(graph).SerializeToString(deterministic=True)
-    return data.replace(BLANK_DIGEST.encode(), hashlib.sha256(data).hexdigest().encode())
+    graph.metadata_props.update(entries)
+    data = digest.seal(ir.to_proto(graph).SerializeToString(deterministic=True))
+    _check(data, entries)
+    return data
+
+
+def _check(data: bytes, entries: dict[str, str]) -> None:
+    """Make sure that sealing changed the digest and nothing else."""
+    stored = onnx.ModelProto.FromString(data).metadata_props
+    found = {entry.key: entry.value for entry in stored}
+    sealed = found.pop(digest.KEY, None)
+    expected = {key: value for key, value in entries.items() if key != digest.KEY}
+    if found != expected or sealed in (None, digest.BLANK) or digest.is_damaged(data):
+        raise RuntimeError("the packed file does not hold the metadata that it was given")
 
 
 def metadata(run: Run, model: Transformer, proof: Proof) -> dict[str, str]:
@@ -48,7 +57,7 @@ def metadata(run: Run, model: Transformer, proof: Proof) -> dict[str, str]:
         ),
         "transom.vocab_size": json.dumps(dict(zip(("source", "target"), rows, strict=True))),
         "transom.proof": json.dumps(asdict(proof)),
-        "transom.digest": BLANK_DIGEST,
+        digest.KEY: digest.BLANK,
         **_tokenizers(run),
     }
 

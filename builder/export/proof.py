@@ -14,9 +14,11 @@ from torch.utils._pytree import tree_leaves
 
 from builder.blueprint.generation import Strategy
 from builder.errors import ProofFailure
+from builder.export.lines import Batch
 from builder.export.trace import Step
 from builder.generate import generate_ids, length_rule
 from builder.nn.transformer import Transformer
+from builder.runtime.session import open_session
 from builder.search import greedy
 from builder.search.limits import NO_LIMIT
 
@@ -44,7 +46,7 @@ class Proof:
     varied: bool = False
     """False where all outputs were alike, so that equality shows little."""
     samples: list[dict[str, object]] = field(default_factory=list)
-    """Random ids with the tokens and scores that the file must give for them."""
+    """Random ids with the tokens and the score that the file must give for them."""
 
     def verdict(self) -> None:
         """Refuse a file that differs by more than near ties, or by too many of them."""
@@ -56,26 +58,19 @@ class Proof:
             )
 
 
-def session(model: bytes) -> onnxruntime.InferenceSession:
-    """Open a graph in ONNX Runtime, on the CPU."""
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 3
-    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-
-
 @torch.no_grad()
 def compare_steps(
-    model: Transformer, strategy: Strategy, step: bytes, batches: Sequence[Tensor]
+    model: Transformer, strategy: Strategy, step: bytes, batches: Sequence[Batch]
 ) -> float:
     """Run the step graph beside the network on the same states; return the largest difference.
 
     Raises:
         ProofFailure: The logits differ by more than `LOGITS_TOLERANCE`.
     """
-    engine, module = session(step), Step(model)
+    engine, module = open_session(step), Step(model)
     names = [value.name for value in engine.get_inputs()]
     worst = 0.0
-    for source_ids in batches:
+    for source_ids, _ in batches:
         memory = model.remember(source_ids)
         limits = length_rule(strategy, model).limits(memory.real.sum(dim=1), torch.tensor(NO_LIMIT))
         state, caches = greedy.start(limits), model.empty_caches(source_ids)
@@ -106,42 +101,43 @@ def _difference(ours: np.ndarray, theirs: np.ndarray) -> float:
 
 
 def compare_outputs(
-    model: Transformer, strategy: Strategy, file: bytes, batches: Sequence[Tensor]
+    model: Transformer, strategy: Strategy, file: bytes, batches: Sequence[Batch]
 ) -> Proof:
     """Run the finished file beside the network; every row of every batch is one line."""
-    engine, exact = session(file), None
+    engine, exact = open_session(file), None
     proof = Proof()
     outputs: list[list[int]] = []
-    for max_length in (None, 1):  # 1: every row ends at once
-        for source_ids in batches if max_length is None else batches[:1]:
-            ours = _run(engine, source_ids, max_length)
-            theirs = generate_ids(
-                model, source_ids, strategy=strategy, max_length=max_length or NO_LIMIT
-            )
-            for row, (left, right) in enumerate(_rows(ours, theirs)):
-                proof.lines += 1
-                outputs.append(right)
-                if left == right:
-                    proof.equal += 1
-                    continue
-                exact = exact or copy.deepcopy(model).double()
-                proof.near_ties += is_near_tie(exact, source_ids[row], left, right)
+    for source_ids, max_length in batches:
+        ours = _run(engine, source_ids, max_length)
+        theirs = generate_ids(model, source_ids, strategy=strategy, max_length=max_length)
+        for row, (left, right) in enumerate(_rows(ours, theirs)):
+            proof.lines += 1
+            outputs.append(right)
+            if left == right:
+                proof.equal += 1
+                continue
+            exact = exact or copy.deepcopy(model).double()
+            proof.near_ties += is_near_tie(exact, source_ids[row], left, right)
     proof.varied = varied(outputs)
     return proof
 
 
 def varied(outputs: Sequence[Sequence[int]]) -> bool:
-    """Tell whether equality of these outputs shows anything: they differ, and change inside."""
+    """Tell whether equality of these outputs shows anything: they differ, and change inside.
+
+    Where none may be longer than a token, nothing can change inside.
+    """
+    different = len(set(map(tuple, outputs))) > 1
+    if all(len(ids) <= 1 for ids in outputs):
+        return different
     lively = sum(len(set(ids)) > 1 for ids in outputs)
-    return len(set(map(tuple, outputs))) > 1 and lively >= VARIED_SHARE * len(outputs)
+    return different and lively >= VARIED_SHARE * len(outputs)
 
 
 def _run(
-    engine: onnxruntime.InferenceSession, source_ids: Tensor, max_length: int | None
+    engine: onnxruntime.InferenceSession, source_ids: Tensor, max_length: int
 ) -> list[np.ndarray]:
-    inputs = {"source_ids": source_ids.numpy()}
-    if max_length is not None:
-        inputs["max_length"] = np.array(max_length)
+    inputs = {"source_ids": source_ids.numpy(), "max_length": np.array(max_length)}
     return engine.run(["target_ids", "scores", "lengths", "ended"], inputs)
 
 
@@ -165,36 +161,19 @@ def is_near_tie(exact: Transformer, source_ids: Tensor, left: list[int], right: 
     return abs(float(logits[left[place]] - logits[right[place]])) < NEAR_TIE
 
 
-def samples(file: bytes, batches: Sequence[Tensor]) -> list[dict[str, object]]:
+def samples(file: bytes, batches: Sequence[Batch]) -> list[dict[str, object]]:
     """Record what the file gives for the random ids of `batches`, one entry for each row."""
-    engine = session(file)
+    engine = open_session(file)
     entries: list[dict[str, object]] = []
-    for source_ids in batches:
-        ids, scores, lengths, _ = _run(engine, source_ids, None)
+    for source_ids, max_length in batches:
+        ids, scores, lengths, _ = _run(engine, source_ids, max_length)
         entries += [
             {
                 "source_ids": source[source != greedy.PAD_ID].tolist(),
+                "max_length": max_length,
                 "target_ids": ids[row, 0, : lengths[row, 0]].tolist(),
                 "score": float(scores[row, 0]),
             }
             for row, source in enumerate(source_ids)
         ]
     return entries
-
-
-def adversarial_batches(vocab_size: int, longest: int) -> list[Tensor]:
-    """Draw random sources of the shapes that break exports, always the same ones.
-
-    Ragged rows, a batch of one, sources of 1, 2 and `longest` tokens; EOS ends each.
-    """
-    generator = np.random.default_rng(2017)
-    shapes = [(5, min(17, longest)), (1, 1), (1, min(2, longest)), (2, longest)]
-    batches = []
-    for rows, width in shapes:
-        ids = generator.integers(3, vocab_size, (rows, width))
-        lengths = generator.integers(1, width + 1, rows)
-        lengths[0] = width
-        ids[np.arange(rows), lengths - 1] = greedy.EOS_ID
-        ids[np.arange(width)[None] >= lengths[:, None]] = greedy.PAD_ID
-        batches.append(torch.from_numpy(ids))
-    return batches

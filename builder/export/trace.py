@@ -13,7 +13,7 @@ import onnx_ir as ir
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
-from torch.utils._pytree import tree_leaves, tree_structure, tree_unflatten
+from torch.utils._pytree import tree_leaves, tree_map, tree_structure, tree_unflatten
 
 from builder.nn.attention import KeyValue
 from builder.nn.transformer import Memory, Transformer
@@ -24,6 +24,10 @@ from builder.search.limits import LengthRule
 BATCH, SOURCE, TIME = {0: "batch"}, {0: "batch", 1: "source"}, {0: "batch", 1: "time"}
 CROSS, CACHE = {0: "batch", 2: "source"}, {0: "batch", 2: "time"}
 """The open axes of tensors, by place and name."""
+ROWS, SOURCE_TOKENS, STEPS = 3, 5, 4
+"""The example's sizes, at least 2 and all different: 0 and 1 would be taken for constants, and
+equal sizes for one."""
+EXAMPLE_ID = 4
 
 
 class Start(nn.Module):
@@ -73,18 +77,10 @@ class Traced:
 
 @torch.no_grad()
 def trace(model: Transformer, rule: LengthRule, *, opset: int) -> Traced:
-    """Export both graphs, with every batch size and length left open.
-
-    The examples' sizes are at least 2 and all different: 0 and 1 would be taken for constants, and
-    equal sizes for one.
-    """
+    """Export both graphs, with every batch size and length left open."""
     start, step = Start(model, rule).eval(), Step(model).eval()
-    source_ids = torch.full((3, 5), 4)
-    max_length = torch.tensor(20)
-    memory, limits, state, caches = start(source_ids, max_length)
-    for _ in range(4):
-        _, state, caches, _ = step(state, caches, memory, limits)
-
+    source_ids, max_length = torch.full((ROWS, SOURCE_TOKENS), EXAMPLE_ID), torch.tensor(20)
+    memory, limits, state, caches = _example(*start(source_ids[:, :1], max_length))
     carried = (state, caches)
     context = (memory, limits)
     return Traced(
@@ -92,6 +88,29 @@ def trace(model: Transformer, rule: LengthRule, *, opset: int) -> Traced:
         step=_export(step, (*carried, *context), _step_axes(*carried, *context), opset),
         carried=len(tree_leaves(carried)),
     )
+
+
+def _example(
+    memory: Memory, limits: Tensor, state: State, caches: tuple[KeyValue, ...]
+) -> tuple[Memory, Tensor, State, tuple[KeyValue, ...]]:
+    """Stretch what a source of one token and no step give to the sizes of an example.
+
+    Only shapes count in it: real sources and steps of these sizes may be longer than the model
+    has positions.
+    """
+    return (
+        Memory(
+            _stretched(memory.real, 1, SOURCE_TOKENS),
+            tree_map(lambda cross: _stretched(cross, 2, SOURCE_TOKENS), memory.keys_values),
+        ),
+        limits,
+        state._replace(tokens=_stretched(state.tokens, 1, STEPS)),
+        tree_map(lambda cache: _stretched(cache, 2, STEPS), caches),
+    )
+
+
+def _stretched(tensor: Tensor, axis: int, size: int) -> Tensor:
+    return tensor.new_zeros([*tensor.shape[:axis], size, *tensor.shape[axis + 1 :]])
 
 
 def _step_axes(*example: Any) -> Any:

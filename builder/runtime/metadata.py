@@ -6,11 +6,12 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from builder.errors import PackageError, TokenizerError
+from builder.errors import PackageError, TokenizerError, printable
+from builder.runtime.digest import KEY
 from builder.text.tokenizer import TextTokenizer
 
 FORMAT = "1"
-"""The version of the metadata that this runtime reads."""
+"""The version of the metadata that this runtime reads and export writes."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,8 @@ def read_metadata(entries: Mapping[str, str]) -> Metadata:
             f"its format is {version!r}, and this version reads {FORMAT!r}: export it again, "
             "or use the Transom that wrote it"
         )
+    if KEY not in entries:
+        raise PackageError(f"damaged metadata: no `{KEY}`")
     try:
         source, target = (_tokenizer(entries, side) for side in ("source", "target"))
         limit = json.loads(entries["transom.limits"])["source"]
@@ -55,7 +58,8 @@ def read_metadata(entries: Mapping[str, str]) -> Metadata:
             pad_id=int(json.loads(entries["transom.special_ids"])["pad"]),
         )
     except (KeyError, TypeError, ValueError, TokenizerError) as error:
-        raise PackageError(f"damaged metadata: {type(error).__name__}: {error}") from None
+        reason = printable(f"{type(error).__name__}: {error}")
+        raise PackageError(f"damaged metadata: {reason}") from None
 
 
 def _tokenizer(entries: Mapping[str, str], side: str) -> TextTokenizer:

@@ -12,6 +12,7 @@ import onnxruntime
 from numpy.typing import ArrayLike, NDArray
 
 from builder.errors import PackageError, printable
+from builder.runtime.digest import is_damaged
 from builder.runtime.metadata import Metadata, read_metadata
 from builder.runtime.session import (
     CPU,
@@ -19,8 +20,10 @@ from builder.runtime.session import (
     check_signature,
     first_line,
     open_session,
+    read_file,
 )
 from builder.text.batches import by_length
+from builder.text.encode import check_length, encode_lines
 from builder.text.output import Output
 
 BATCH_TOKENS = 4096
@@ -60,7 +63,10 @@ class Package:
         """
         path = Path(path)
         try:
-            session = open_session(path, threads=threads, providers=providers)
+            data = read_file(path)
+            if is_damaged(data):
+                raise PackageError("damaged: its content is not what its digest was made of")
+            session = open_session(data, threads=threads, providers=providers)
             metadata = read_metadata(session.get_modelmeta().custom_metadata_map)
             check_signature(session)
         except PackageError as error:
@@ -74,20 +80,25 @@ class Package:
         batch_tokens: int = BATCH_TOKENS,
         max_length: int | None = None,
         first_line: int = 1,
+        noun: str = "line",
     ) -> list[Output]:
         """Write one output for each line, in order; a line without text gives an empty one.
 
-        `max_length` counts EOS; it can only shorten what the blueprint allows.
+        `max_length` counts EOS; it can only shorten what the blueprint allows. Messages name a
+        line by `noun` and its number, which is `first_line` for the first.
 
         Raises:
-            PackageError: A line is longer than the model's positions reach.
+            DataError: A line is longer than the model's positions reach, or no Unicode text.
         """
-        encoded = self.metadata.source_tokenizer.encode(lines)
-        found = self.generate_ids(
-            [ids if len(ids) > 1 else [] for ids in encoded],  # EOS alone is an empty line
-            batch_tokens=batch_tokens,
-            max_length=max_length,
+        encoded = encode_lines(
+            self.metadata.source_tokenizer,
+            lines,
+            limit=self.metadata.source_limit,
             first_line=first_line,
+            noun=noun,
+        )
+        found = self.generate_ids(
+            encoded, batch_tokens=batch_tokens, max_length=max_length, first_line=first_line
         )
         texts = self.metadata.target_tokenizer.decode(one.ids for one in found)
         return [
@@ -108,7 +119,8 @@ class Package:
         Padding behind EOS may be there or not. An empty source gives an empty target.
 
         Raises:
-            PackageError: Ids are no whole numbers, outside the vocabulary, or too many.
+            PackageError: Ids are no whole numbers, or outside the vocabulary.
+            DataError: A source is longer than the model's positions reach.
         """
         rows = [self._check(ids, number) for number, ids in enumerate(sources, start=first_line)]
         found = [Found([], 0.0, ended=True)] * len(rows)
@@ -138,11 +150,7 @@ class Package:
                 f"line {number}: id {wrong[0]} is not of the source vocabulary: "
                 f"0 to {size - 1}, without padding"
             )
-        limit = self.metadata.source_limit
-        if limit is not None and len(row) > limit:
-            raise PackageError(
-                f"line {number}: {len(row)} tokens, and the model has {limit} positions"
-            )
+        check_length(len(row), self.metadata.source_limit, f"line {number}")
         return row.astype(np.int64)
 
     def _search(

@@ -1,4 +1,4 @@
-"""An ONNX file into an ONNX Runtime session, opened with care."""
+"""The bytes of an ONNX file into an ONNX Runtime session, opened with care."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import onnxruntime
 from onnxruntime.capi import onnxruntime_pybind11_state as state
 
-from builder.errors import PackageError
+from builder.errors import PackageError, printable
 
 ENGINE_ERRORS = (
     state.EPFail,
@@ -29,14 +29,14 @@ CPU = "CPUExecutionProvider"
 
 
 def open_session(
-    path: Path, *, threads: int | None = None, providers: Sequence[str] = (CPU,)
+    data: bytes, *, threads: int | None = None, providers: Sequence[str] = (CPU,)
 ) -> onnxruntime.InferenceSession:
-    """Load the graph in `path`; `threads` None takes one for each physical core.
+    """Load the graph in `data`; `threads` None takes one for each physical core.
 
-    Tensors must lie in the file itself: a graph that reads other files is refused.
+    Tensors must lie in `data` itself: a graph that reads other files is refused.
 
     Raises:
-        PackageError: The file cannot be read or is no graph, or a provider is not there.
+        PackageError: There is no such graph, or a provider is not there.
     """
     there = onnxruntime.get_available_providers()
     absent = [name for name in providers if name not in there]
@@ -45,12 +45,12 @@ def open_session(
     options = onnxruntime.SessionOptions()
     options.log_severity_level = ERRORS_ONLY
     options.intra_op_num_threads = threads or 0
-    # Tensors outside the file would be looked for below this folder. It is a file: none is found.
+    # Tensors outside `data` would be looked for below this folder. It is a file: none is found.
     options.add_session_config_entry(
-        "session.model_external_initializers_file_folder_path", str(path.absolute())
+        "session.model_external_initializers_file_folder_path", str(Path(__file__).absolute())
     )
     try:
-        session = onnxruntime.InferenceSession(_read(path), options, providers=list(providers))
+        session = onnxruntime.InferenceSession(data, options, providers=list(providers))
     except ENGINE_ERRORS as error:
         raise PackageError(f"not a graph that can run: {first_line(error)}") from None
     if session.get_providers()[0] != providers[0]:
@@ -67,14 +67,21 @@ def check_signature(session: onnxruntime.InferenceSession) -> None:
 
 
 def first_line(error: Exception) -> str:
-    """The first line of what ONNX Runtime says."""
-    return str(error).splitlines()[0]
+    """The first line of what ONNX Runtime says, which may quote the file."""
+    lines = str(error).strip().splitlines()
+    return printable(lines[0]) if lines else type(error).__name__
 
 
-def _read(path: Path) -> bytes:
+def read_file(path: Path) -> bytes:
+    """Read the whole of a package's file.
+
+    Raises:
+        PackageError: It cannot be read.
+    """
     try:
         return path.read_bytes()
     except IsADirectoryError:
         raise PackageError("a folder, not an ONNX file") from None
-    except OSError as error:
-        raise PackageError(str(error.strerror).lower()) from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise PackageError(reason.lower()) from None

@@ -50,17 +50,27 @@ class TextTokenizer:
         """Rows of the vocabulary, the control ids included."""
         return self._inner.get_vocab_size()
 
-    def encode(self, lines: Sequence[str]) -> list[list[int]]:
+    def encode(
+        self, lines: Sequence[str], *, first_line: int = 1, noun: str = "line"
+    ) -> list[list[int]]:
         """Ids of each line, EOS at the end and no BOS; what the vocabulary lacks is unk.
+
+        Messages name a line by `noun` and its number, which is `first_line` for the first.
 
         Raises:
             DataError: a line holds half of a surrogate pair, which is no character.
         """
         # Line by line: as quick as a batch on few cores, and starts no thread pool.
-        try:
-            return [self._inner.encode(line).ids for line in lines]
-        except TypeError as error:
-            raise DataError("text holds half of a surrogate pair: it is not Unicode") from error
+        encoded = []
+        for number, line in enumerate(lines, start=first_line):
+            try:
+                encoded.append(self._inner.encode(line).ids)
+            except TypeError as error:
+                raise DataError(
+                    f"{noun} {number}: not Unicode: half of a surrogate pair, as bytes that are "
+                    "not UTF-8 become in an argument"
+                ) from error
+        return encoded
 
     def decode(self, sequences: Iterable[Sequence[int]]) -> list[str]:
         """One line for each sequence: what stands before its EOS, without pad and BOS.

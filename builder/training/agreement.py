@@ -18,7 +18,6 @@ FREE = (
     "name",
     "description",
     "data.test",
-    "generation",
     "export",
     "training.steps",
     "training.minutes",
@@ -28,7 +27,8 @@ FREE = (
     "training.validate.patience",
     "training.checkpoint",
 )
-"""Keys that a resume may change: none makes the numbers before it untrue."""
+"""Keys that a resume may change: none makes the numbers before it untrue. `generation` joins them
+where the metric is the loss, for which nothing needs to be written."""
 
 
 class Sections(NamedTuple):
@@ -99,12 +99,13 @@ def _shown(values: dict[str, Any], key: str) -> str:
 
 def _binding(blueprint: Blueprint) -> dict[str, Any]:
     """The values that a resume may not change, by key."""
-    _, data, _ = needed(blueprint)
+    _, data, training = needed(blueprint)
+    free = (*FREE, "generation") if training.validate_.metric == "loss" else FREE
     paths = data_paths(data, "train") | data_paths(data, "valid")
     return {
         key: "a file" if key in paths else value
         for key, value in _leaves(blueprint, "").items()
-        if not any(key == free or key.startswith(f"{free}.") for free in FREE)
+        if not any(key == each or key.startswith(f"{each}.") for each in free)
     }
 
 

@@ -6,20 +6,22 @@ import hashlib
 import json
 import shutil
 from dataclasses import asdict
+from itertools import chain, count
 from pathlib import Path
 
 import torch
 from torch import Tensor, nn
 
-from builder import atomic
+from builder import atomic, run
 from builder.errors import RunError, TrainingFailure, printable
-from builder.run import CHECKPOINTS
 from builder.training.state import State
 from builder.weights import load_weights, read_tensors, save_weights, weights_of
 
 WEIGHTS, OPTIMIZER, GENERATORS = (
     f"{name}.safetensors" for name in ("weights", "optimizer", "generators")
 )
+BEST = "best.safetensors"
+"""The weights that were the best so far; missing before the first validation."""
 STATE = "state.json"
 SUMS = "sha256sums.txt"
 """Digests of the other files, as `sha256sum --check` reads them."""
@@ -28,12 +30,13 @@ SUMS = "sha256sums.txt"
 class Checkpoints:
     """The folder `checkpoints` of a run; each member is `step-N`, made after update N."""
 
-    def __init__(self, run: Path, corpus_digest: str) -> None:
-        self._folder = run / CHECKPOINTS
+    def __init__(self, folder: Path, corpus_digest: str) -> None:
+        self._run = folder
+        self._folder = folder / run.CHECKPOINTS
         self._corpus_digest = corpus_digest
 
     def save(self, state: State, model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
-        """Write a checkpoint.
+        """Write a checkpoint, with the weights in the run as the best ones that `state` tells of.
 
         Raises:
             TrainingFailure: A number in it is not finite; nothing is written.
@@ -45,13 +48,12 @@ class Checkpoints:
                 f"update {state.step}: the weights are no longer finite, so nothing was saved; "
                 "a lower rate or a longer warm-up may help"
             )
-        path = self._folder / f"step-{state.step}"
-        if path.exists():
-            shutil.rmtree(path)
-        with atomic.folder(path) as draft:
+        with atomic.folder(self._folder / f"step-{state.step}") as draft:
             save_weights(weights, draft / WEIGHTS)
             save_weights(moments, draft / OPTIMIZER)
             save_weights({"torch": torch.get_rng_state()}, draft / GENERATORS)
+            if state.best is not None:
+                shutil.copyfile(self._run / run.WEIGHTS, draft / BEST)
             numbers = asdict(state) | {"corpus": self._corpus_digest}
             (draft / STATE).write_text(json.dumps(numbers, indent=2) + "\n", encoding="utf-8")
             (draft / SUMS).write_text(_sums(draft), encoding="utf-8")
@@ -71,34 +73,36 @@ class Checkpoints:
         found = [path for path in self._folder.glob("step-*") if path.name[5:].isdecimal()]
         return sorted(found, key=_step, reverse=True)
 
-    def clear_drafts(self) -> None:
-        """Remove what a killed training was writing; only the holder of the run may ask for it."""
-        for folder in (self._folder, self._folder.parent):
-            for draft in folder.glob(".*.tmp"):
-                shutil.rmtree(draft) if draft.is_dir() else draft.unlink()
-
     def restore(
         self, model: nn.Module, optimizer: torch.optim.Optimizer
     ) -> tuple[State, list[str]]:
         """Load the newest checkpoint that is whole; a fresh state where there is none.
 
-        Returns the state and what is wrong with newer checkpoints, which are removed.
+        Returns the state and what is wrong with newer checkpoints, which get other names.
 
         Raises:
-            RunError: All are damaged, or they were made with other pairs.
+            RunError: All are damaged or one cannot be read, or they were made with other pairs.
         """
         damaged: dict[Path, str] = {}
         for path in self.newest_first():
             problem = damage(path)
             if problem is None:
                 state = self._load(path, model, optimizer)
-                for broken in damaged:
-                    shutil.rmtree(broken)
-                return state, [f"{text}; going on from {path.name}" for text in damaged.values()]
+                return state, [
+                    f"{text}; kept as {_set_aside(broken)}; going on from {path.name}"
+                    for broken, text in damaged.items()
+                ]
             damaged[path] = problem
         if damaged:
             raise RunError("\n".join(["no checkpoint is whole:", *damaged.values()]))
         return State(), []
+
+    def restore_best(self, state: State) -> None:
+        """Put the best weights, as they were when `state` was saved, back into the run."""
+        best = self._folder / f"step-{state.step}" / BEST
+        if best.is_file():
+            with atomic.file(self._run / run.WEIGHTS) as draft:
+                shutil.copyfile(best, draft)
 
     def _load(self, path: Path, model: nn.Module, optimizer: torch.optim.Optimizer) -> State:
         numbers = json.loads((path / STATE).read_text(encoding="utf-8"))
@@ -117,20 +121,34 @@ def _step(path: Path) -> int:
 
 
 def damage(path: Path) -> str | None:
-    """Compare the files of a checkpoint with their digests; say what is wrong, None if nothing."""
+    """Compare the files of a checkpoint with their digests; say what is wrong, None if nothing.
+
+    Raises:
+        RunError: A file cannot be read, which tells nothing about what it holds.
+    """
     place = printable(path.absolute())
     try:
-        stated = (path / SUMS).read_text(encoding="utf-8")
-        if stated == _sums(path):
+        if (path / SUMS).read_bytes() == _sums(path).encode():
             return None
-    except (OSError, UnicodeDecodeError):
+    except (FileNotFoundError, NotADirectoryError):
         return f"{place}: files are missing"
+    except OSError as error:
+        raise RunError(f"{place}: cannot be read: {error.strerror}") from None
     return f"{place}: damaged: its files are not what was saved"
 
 
+def _set_aside(path: Path) -> str:
+    """Rename a damaged checkpoint; return its new name."""
+    names = (f"damaged-{path.name}{suffix}" for suffix in chain([""], map(".{}".format, count(2))))
+    name = next(name for name in names if not path.with_name(name).exists())
+    path.rename(path.with_name(name))
+    return name
+
+
 def _sums(folder: Path) -> str:
+    best = [BEST] if (folder / BEST).exists() else []
     lines = []
-    for name in (WEIGHTS, OPTIMIZER, GENERATORS, STATE):
+    for name in (WEIGHTS, OPTIMIZER, GENERATORS, STATE, *best):
         with (folder / name).open("rb") as file:
             lines.append(f"{hashlib.file_digest(file, 'sha256').hexdigest()}  {name}\n")
     return "".join(lines)

@@ -12,7 +12,7 @@ import numpy as np
 from builder.blueprint.data import Data
 from builder.blueprint.tokenizer import BPE, Recipe, Tokenizer, WordPieces
 from builder.data.pairs import Pairs
-from builder.data.store import PairStore, TokenStore, encode_pairs
+from builder.data.store import Encoded, PairStore, TokenStore, encode_pairs
 from builder.dataset import read_pairs
 from builder.errors import DataError
 from builder.text.control import UNK_ID
@@ -58,17 +58,16 @@ def read_corpus(data: Data, tokenizer: Tokenizer | Tokenizers, *, measured: int)
     _refuse_empty(train, valid)
     tokenizers = learn(tokenizer, train) if isinstance(tokenizer, Tokenizer) else tokenizer
     limits = (data.max_length.source, data.max_length.target)
-    train_store, train_report = _encode("data.train", train, tokenizers, limits)
+    encoded_train, train_report = _encode("data.train", train, tokenizers, limits)
     chosen = _some(valid, measured)
-    valid_store, valid_report = _encode("data.valid", chosen, tokenizers, limits)
+    encoded_valid, valid_report = _encode("data.valid", chosen, tokenizers, limits)
     report = {
         "train": train_report,
         "valid": valid_report | {"read": len(valid)},
         "vocabulary": {"source": tokenizers[0].vocab_size, "target": tokenizers[1].vocab_size},
     }
-    return Corpus(
-        tokenizers, train_store, valid_store, _fitting(chosen, tokenizers, limits), report
-    )
+    valid_pairs = _at(chosen, encoded_valid.kept.tolist())
+    return Corpus(tokenizers, encoded_train.store, encoded_valid.store, valid_pairs, report)
 
 
 def learn(tokenizer: Tokenizer, pairs: Pairs) -> Tokenizers:
@@ -86,9 +85,9 @@ def _learn(recipe: Recipe, lines: Iterable[str]) -> TextTokenizer:
 
 def _encode(
     key: str, pairs: Pairs, tokenizers: Tokenizers, limits: tuple[int, int]
-) -> tuple[PairStore, dict[str, Any]]:
-    store, too_long = encode_pairs(pairs, *tokenizers, *limits)
-    dropped = pairs.dropped | too_long
+) -> tuple[Encoded, dict[str, Any]]:
+    encoded = encode_pairs(pairs, *tokenizers, *limits)
+    store, dropped = encoded.store, pairs.dropped | encoded.dropped
     if not len(store):
         raise DataError(_unusable(key, pairs, dropped))
     report = {
@@ -97,7 +96,7 @@ def _encode(
         "tokens": {"source": len(store.source.ids), "target": len(store.target.ids)},
         "unknown": {"source": _unknown(store.source), "target": _unknown(store.target)},
     }
-    return store, report | ({"note": pairs.note} if pairs.note else {})
+    return encoded, report | ({"note": pairs.note} if pairs.note else {})
 
 
 def describe(part: str, report: dict[str, Any]) -> str:
@@ -130,23 +129,6 @@ def _some(pairs: Pairs, count: int) -> Pairs:
         return pairs
     chosen = np.sort(np.random.default_rng(0).permutation(len(pairs))[:count]).tolist()
     return _at(pairs, chosen)
-
-
-def _fitting(pairs: Pairs, tokenizers: Tokenizers, limits: tuple[int, int]) -> Pairs:
-    """Leave out what is longer than the limits."""
-    lengths = (
-        [len(ids) for ids in tokenizer.encode(lines)]
-        for tokenizer, lines in zip(tokenizers, (pairs.sources, pairs.targets), strict=True)
-    )
-    longest_source, longest_target = limits
-    return _at(
-        pairs,
-        [
-            index
-            for index, (source, target) in enumerate(zip(*lengths, strict=True))
-            if source <= longest_source and target <= longest_target
-        ],
-    )
 
 
 def _at(pairs: Pairs, indices: list[int]) -> Pairs:

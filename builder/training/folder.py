@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -11,6 +12,7 @@ from pathlib import Path
 
 from builder import atomic, run
 from builder.blueprint.blueprint import Blueprint
+from builder.blueprint.load import load_blueprint
 from builder.blueprint.write import dump_blueprint
 from builder.errors import BuilderError, RunError, printable
 from builder.training.corpus import Corpus
@@ -31,6 +33,10 @@ OWNED = (
     run.CHECKPOINTS,
 )
 """What a run holds beside its blueprint and its package."""
+MARK = ".unfinished.blueprint.yaml"
+"""Stands in a folder while a run is made in it; holds the blueprint of the run it replaces."""
+DRAFT = re.compile(r"\.(.+)\.\d+\.tmp")
+STEP = re.compile(r"step-\d+")
 
 
 def check_free(folder: Path, *, overwrite: bool) -> None:
@@ -43,16 +49,41 @@ def check_free(folder: Path, *, overwrite: bool) -> None:
     place = printable(folder.absolute())
     if folder.exists() and not folder.is_dir():
         raise RunError(f"{place}: is a file, not a folder")
-    if (folder / run.BLUEPRINT).exists():
+    if folder.exists() and any(folder.iterdir()):
+        if _is_run(folder):
+            found = "holds a run; `--resume` goes on with it, `--overwrite` replaces it"
+        elif (folder / MARK).exists():
+            found = "holds the beginnings of a run; `--overwrite` replaces them"
+        else:
+            raise RunError(f"{place}: holds no run, but other files; choose a new folder")
         if not overwrite:
-            raise RunError(
-                f"{place}: holds a run; `--resume` goes on with it, `--overwrite` replaces it"
-            )
-    elif folder.exists() and any(folder.iterdir()):
-        raise RunError(f"{place}: holds no run, but other files; choose a new folder")
+            raise RunError(f"{place}: {found}")
     parent = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
     if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
         raise RunError(f"{place}: cannot be written to")
+
+
+def _is_run(folder: Path) -> bool:
+    """Tell whether training made what is in `folder`: all that it writes, a resolved blueprint."""
+    names = {path.name for path in folder.iterdir()}
+    tokenizers = ({run.TOKENIZER}, {run.SOURCE_TOKENIZER, run.TARGET_TOKENIZER})
+    if not ({run.BLUEPRINT, run.PROOF} <= names and any(each <= names for each in tokenizers)):
+        return False
+    try:
+        return load_blueprint(folder / run.BLUEPRINT).model.vocab_size is not None
+    except BuilderError:
+        return False
+
+
+def check_begun(folder: Path) -> None:
+    """Refuse a folder in which the making of a run was cut short.
+
+    Raises:
+        RunError: It was, and `--overwrite` can make one.
+    """
+    if (folder / MARK).exists() and not (folder / run.BLUEPRINT).exists():
+        place = printable(folder.absolute())
+        raise RunError(f"{place}: holds only the beginnings of a run; `--overwrite` replaces them")
 
 
 @contextmanager
@@ -60,7 +91,8 @@ def new_run(folder: Path, contents: Mapping[str, str], *, overwrite: bool) -> It
     """Make `folder` a run of the files `contents`, and keep others from it while the body runs.
 
     A new folder appears with all of its files. Of a run that is replaced, only what belongs to it
-    is removed.
+    is removed; if that is cut short, the folder can be overwritten again. The last of `contents`
+    is what makes them a run.
 
     Raises:
         RunError: As `check_free`, or another training holds the folder.
@@ -70,9 +102,10 @@ def new_run(folder: Path, contents: Mapping[str, str], *, overwrite: bool) -> It
             if folder.exists():
                 claim.enter_context(locked(folder))
                 check_free(folder, overwrite=overwrite)
-                _remove_run(folder)
+                _make_way(folder)
                 for name in contents:
                     atomic.write_text(folder / name, contents[name])
+                clear_leftovers(folder)
             else:
                 with atomic.folder(folder) as draft:
                     claim.enter_context(locked(draft))
@@ -151,16 +184,32 @@ def _relative(path: str, folder: Path) -> str:
         return path
 
 
-def _remove_run(folder: Path) -> None:
-    """Remove what the run in `folder` owns, but its blueprint, which the new one replaces."""
-    if not (folder / run.BLUEPRINT).exists():
-        return
+def _make_way(folder: Path) -> None:
+    """Remove what the run in `folder` owns; from here on it is none, and the mark says so."""
+    mark = folder / MARK
+    if (folder / run.BLUEPRINT).exists():
+        (folder / run.BLUEPRINT).replace(mark)
+    else:
+        mark.touch()
     try:
-        package = [run.Run.open(folder).package]
+        package = [f"{load_blueprint(mark).name}.onnx"]
     except BuilderError:
         package = []
-    for path in [*package, *(folder / name for name in OWNED)]:
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path)
-        else:
-            path.unlink(missing_ok=True)
+    for name in [*package, *OWNED]:
+        _remove(folder / name)
+
+
+def clear_leftovers(folder: Path) -> None:
+    """Remove what a killed training was writing; only the holder of a whole run may ask for it."""
+    for path in [*folder.glob(".*.tmp"), *(folder / run.CHECKPOINTS).glob(".*.tmp")]:
+        draft = DRAFT.fullmatch(path.name)
+        if draft and (draft[1] in (*OWNED, run.BLUEPRINT) or STEP.fullmatch(draft[1])):
+            _remove(path)
+    _remove(folder / MARK)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)

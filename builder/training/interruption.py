@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any, NoReturn
 
@@ -33,9 +33,9 @@ class Interruption:
     @contextmanager
     def anywhere(self) -> Iterator[None]:
         """Let a signal end the body wherever it is; the body changes nothing that is saved."""
-        self.check()
         self._anywhere = True
         try:
+            self.check()
             yield
         finally:
             self._anywhere = False
@@ -44,7 +44,8 @@ class Interruption:
     def watching(self) -> Iterator[None]:
         """Take the signals over while the body runs; they are given back after it.
 
-        `Interrupted` becomes KeyboardInterrupt (Ctrl-C) or SystemExit(143) (SIGTERM).
+        A signal that came ends as KeyboardInterrupt (Ctrl-C) or SystemExit(143) (SIGTERM), even
+        if the body took no notice of it.
         """
         if threading.current_thread() is not threading.main_thread():
             yield
@@ -52,11 +53,12 @@ class Interruption:
         for number in (signal.SIGINT, signal.SIGTERM):
             self._before[number] = signal.signal(number, self._handle)
         try:
-            yield
-        except Interrupted:
-            self._leave()
+            with suppress(Interrupted):
+                yield
         finally:
             self._restore()
+        if self._signal is not None:
+            self._leave()
 
     def _handle(self, number: int, _frame: FrameType | None) -> None:
         self._restore()

@@ -82,9 +82,7 @@ class Learner:
         return Update(loss, rate, norm, tokens, real, positions)
 
     def _parts(self, store: PairStore, indices: Indices) -> list[Indices]:
-        limit = self.training.microbatch_tokens
-        if limit is None:
-            return [indices]
+        limit = self.training.forward_positions
         return split_microbatches(indices, store.target.lengths, store.source.lengths, limit)
 
     def _clip(self) -> float:

@@ -12,6 +12,8 @@ import builder
 from builder import atomic
 from builder.run import LOG
 
+CHECKPOINT, FINISHED = "checkpoint", "finished"
+"""Events that tell a resume what once was there."""
 VERSIONS = ("torch", "numpy", "tokenizers", "safetensors")
 
 
@@ -23,26 +25,31 @@ class Log:
 
     def write(self, event: str, **fields: Any) -> None:
         """Add a line: what happened, and its numbers."""
-        line = json.dumps({"event": event} | fields, ensure_ascii=False)
         with self._path.open("a", encoding="utf-8") as file:
-            file.write(f"{line}\n")
+            file.write(_line({"event": event} | fields))
 
-    def rewind(self, step: int) -> None:
-        """Drop the lines written after update `step`, and a last one that was cut off."""
-        kept = []
-        for line in self._lines():
-            try:
-                entry = json.loads(line)
-            except ValueError:
-                continue
-            if entry.get("step", 0) <= step:
-                kept.append(f"{line}\n")
-        atomic.write_text(self._path, "".join(kept))
-
-    def _lines(self) -> list[str]:
+    def entries(self) -> list[dict[str, Any]]:
+        """Read all lines but those that were cut off; none where there is no log."""
         if not self._path.is_file():
             return []
-        return self._path.read_text(encoding="utf-8", errors="replace").split("\n")
+        text = self._path.read_text(encoding="utf-8", errors="replace")
+        return [entry for line in text.split("\n") if isinstance(entry := _read(line), dict)]
+
+    def rewind(self, step: int) -> None:
+        """Drop the lines written after update `step`, and those that were cut off."""
+        kept = [entry for entry in self.entries() if entry.get("step", 0) <= step]
+        atomic.write_text(self._path, "".join(map(_line, kept)))
+
+
+def _line(entry: dict[str, Any]) -> str:
+    return json.dumps(entry, ensure_ascii=False) + "\n"
+
+
+def _read(line: str) -> Any:
+    try:
+        return json.loads(line)
+    except ValueError:
+        return None
 
 
 def environment(*, threads: int, seed: int) -> dict[str, Any]:

@@ -18,11 +18,11 @@ from builder.training.checkpoint import Checkpoints, damage
 from builder.training.corpus import Corpus
 from builder.training.interruption import Interrupted, Interruption
 from builder.training.learner import Learner, Update
-from builder.training.log import Log
+from builder.training.log import CHECKPOINT, FINISHED, Log
 from builder.training.meter import Meter
 from builder.training.state import State
 from builder.training.validation import Measured, is_better, measure
-from builder.training.watch import Finished, Progress, Started, Validated, Watch
+from builder.training.watch import Finished, Note, Progress, Started, Validated, Watch
 from builder.weights import save_weights, weights_of
 
 LOG_EVERY = 50
@@ -40,8 +40,6 @@ class Loop:
         *,
         strategy: Strategy,
         state: State,
-        checkpoints: Checkpoints,
-        log: Log,
         watch: Watch,
     ) -> None:
         self._folder = folder
@@ -50,8 +48,8 @@ class Loop:
         self._corpus = corpus
         self._strategy = strategy
         self._state = state
-        self._checkpoints = checkpoints
-        self._log = log
+        self._checkpoints = Checkpoints(folder, corpus.digest)
+        self._log = Log(folder)
         self._watch = watch
         self._saved = state.step
         self._interruption = Interruption()
@@ -67,28 +65,38 @@ class Loop:
             KeyboardInterrupt: Ctrl-C; what was learned is saved.
             SystemExit: SIGTERM, likewise, with the code 143.
         """
-        self._watch.started(self._start(name))
+        self._watch(self._start(name))
         with self._interruption.watching():
             try:
-                while (reason := self._between_updates()) is None:
-                    self._update()
-                self._average()
+                reason = self._make_updates()
+                best = self._conclude()
+                self._interruption.check()
             except Interrupted:
-                self._keep_what_is_learned()
+                self._say(f"update {self._state.step} is saved; `--resume` goes on from there")
                 raise
             except TrainingFailure as failure:
                 self._log.write("failure", step=self._state.step, text=str(failure))
                 raise
-        self._finish(reason)
+        self._finish(reason, best)
+
+    def _make_updates(self) -> str:
+        """Update until a limit is reached, and return which; what was learned is saved."""
+        try:
+            while (reason := self._between_updates()) is None:
+                self._update()
+        except Interrupted:
+            if self._saved != self._state.step:
+                self._save()
+            raise
+        return reason
 
     def _between_updates(self) -> str | None:
         """Do what is due after the last update; return why it was the last one, if it was."""
         state, training = self._state, self._training
         self._interruption.check()
-        last = ending.end(state, training) is not None
         due = state.step % training.validate_.every == 0
-        if (due or last) and state.validated != state.step:
-            self._validate()
+        if due and state.validated != state.step:
+            self._validate_on_schedule()
         reason = ending.end(state, training)
         due = state.step % training.checkpoint.every == 0
         if (due or reason is not None) and self._saved != state.step:
@@ -123,7 +131,7 @@ class Loop:
             done=done,
             seconds_left=state.elapsed_s * (1 - done) / done if done else None,
         )
-        self._watch.progress(progress)
+        self._watch(progress)
         if state.step % LOG_EVERY == 0 or done == 1.0:
             self._log.write(
                 "progress",
@@ -138,29 +146,35 @@ class Loop:
             )
             self._meter = Meter()
 
-    def _validate(self) -> None:
-        state, metric = self._state, self._training.validate_.metric
-        measured = self._measure()
-        value = measured.metrics[metric]
-        best = is_better(value, state.best, metric)
-        if best:
-            save_weights(weights_of(self._learner.model), self._folder / WEIGHTS)
+    def _validate_on_schedule(self) -> None:
+        """Validate, and let it count towards the best weights and the patience."""
+        state = self._state
+        value, better = self._validate(state.best)
+        if better:
             state.best, state.waited = value, 0
         else:
             state.waited += 1
         state.validated = state.step
+
+    def _validate(self, than: float | None) -> tuple[float, bool]:
+        """Measure the weights, and keep them if their value is better `than` that."""
+        state, metric = self._state, self._training.validate_.metric
+        measured = self._measure()
+        value = measured.metrics[metric]
+        better = is_better(value, than, metric)
+        if better:
+            self._keep_weights()
         state.elapsed_s = time.perf_counter() - self._begun
         self._log.write(
             "validation",
             step=state.step,
             **measured.metrics,
-            best=best,
+            best=better,
             samples=[vars(sample) for sample in measured.samples],
             elapsed_s=state.elapsed_s,
         )
-        self._watch.validated(
-            Validated(state.step, measured.metrics, metric, best, measured.samples)
-        )
+        self._watch(Validated(state.step, measured.metrics, metric, better, measured.samples))
+        return value, better
 
     def _measure(self) -> Measured:
         """Measure the weights as they are; a signal may end this anywhere."""
@@ -180,43 +194,52 @@ class Loop:
 
     def _save(self) -> None:
         self._checkpoints.save(self._state, self._learner.model, self._learner.optimizer)
+        self._log.write(CHECKPOINT, step=self._state.step)
         checkpoint = self._training.checkpoint
         self._checkpoints.prune(checkpoint.keep, every=checkpoint.every)
         self._saved = self._state.step
+        if self._state.best is None:
+            self._keep_weights()
 
-    def _keep_what_is_learned(self) -> None:
-        if self._saved != self._state.step:
-            self._save()
-        if not (self._folder / WEIGHTS).exists():
-            save_weights(weights_of(self._learner.model), self._folder / WEIGHTS)
-        self._say(f"update {self._state.step} is saved; `--resume` goes on from there")
+    def _keep_weights(self) -> None:
+        """Make the weights, as they are, those of the run."""
+        save_weights(weights_of(self._learner.model), self._folder / WEIGHTS)
 
-    def _average(self) -> None:
+    def _conclude(self) -> float:
+        """Leave the best weights in the run: of a validation, the last, or the average.
+
+        Nothing of this goes into a checkpoint, so a resume finds the same as without the end.
+        """
+        best = self._state.best
+        if best is None or self._state.validated != self._state.step:
+            value, better = self._validate(best)
+            best = value if best is None or better else best
+        return self._average(best)
+
+    def _average(self, best: float) -> float:
         """Average the newest checkpoints; keep that if it is at least as good as the best."""
         whole = [path for path in self._checkpoints.newest_first() if damage(path) is None]
         paths = whole[: self._training.checkpoint.average]
         if len(paths) < 2:
-            return
-        state, metric = self._state, self._training.validate_.metric
+            return best
+        step, metric = self._state.step, self._training.validate_.metric
         set_weights(self._learner.model, average_weights(paths))
         measured = self._measure()
-        value, best = measured.metrics[metric], state.best
-        kept = best is None or not is_better(best, value, metric)
+        value = measured.metrics[metric]
+        kept = not is_better(best, value, metric)
         if kept:
-            save_weights(weights_of(self._learner.model), self._folder / WEIGHTS)
-            state.best = value
+            self._keep_weights()
         names = [path.name for path in paths]
-        self._log.write(
-            "average", step=state.step, checkpoints=names, **measured.metrics, kept=kept
-        )
+        self._log.write("average", step=step, checkpoints=names, **measured.metrics, kept=kept)
         verdict = "kept" if kept else f"not kept: {best:.6g} is better"
-        self._watch.note(f"average of {len(paths)} checkpoints: {metric} {value:.6g}, {verdict}")
+        text = f"average of {len(paths)} checkpoints: {metric} {value:.6g}, {verdict}"
+        self._watch(Note(text))
+        return value if kept else best
 
-    def _finish(self, reason: str) -> None:
+    def _finish(self, reason: str, best: float) -> None:
         state, metric = self._state, self._training.validate_.metric
-        best = math.nan if state.best is None else state.best
-        self._log.write("finished", step=state.step, reason=reason, metric=metric, best=best)
-        self._watch.finished(Finished(state.step, reason, metric, best, state.elapsed_s))
+        self._log.write(FINISHED, step=state.step, reason=reason, metric=metric, best=best)
+        self._watch(Finished(state.step, reason, metric, best, state.elapsed_s))
 
     def _start(self, name: str) -> Started:
         parameters = weights_of(self._learner.model).values()
@@ -235,7 +258,7 @@ class Loop:
 
     def _say(self, text: str) -> None:
         self._log.write("note", step=self._state.step, text=text)
-        self._watch.note(text)
+        self._watch(Note(text))
 
     def _batches(self) -> list[Indices]:
         store = self._corpus.train

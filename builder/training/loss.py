@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
+from typing import Any
+
 import torch
 import torch.nn.functional as F  # noqa: N812
 from jaxtyping import Float, Int
@@ -67,9 +71,8 @@ def add_gradients(
         return 0.0
     hidden, targets = hidden_rows(model, source_ids, target_ids)
     total = 0.0
-    gradients = []
-    at_once = max(ROWS_AT_ONCE, LOGITS_AT_ONCE // len(model.output))
-    for part, wanted in zip(hidden.detach().split(at_once), targets.split(at_once), strict=True):
+    gradients: list[Any] = []
+    for part, wanted in _parts(model, hidden.detach(), targets):
         part.requires_grad_()
         loss = smoothed_cross_entropy(model.project(part), wanted, smoothing) / tokens
         loss.backward()
@@ -87,4 +90,15 @@ def plain_loss(
 ) -> float:
     """Return the sum of the unsmoothed loss over real targets."""
     hidden, targets = hidden_rows(model, source_ids, target_ids)
-    return smoothed_cross_entropy(model.project(hidden), targets, 0.0).item()
+    return math.fsum(
+        smoothed_cross_entropy(model.project(part), wanted, 0.0).item()
+        for part, wanted in _parts(model, hidden, targets)
+    )
+
+
+def _parts(
+    model: Transformer, hidden: Float[Tensor, "rows d_model"], targets: Int[Tensor, " rows"]
+) -> Iterator[tuple[Tensor, Tensor]]:
+    """Cut rows into parts small enough that the logits of each may exist at one time."""
+    at_once = max(ROWS_AT_ONCE, LOGITS_AT_ONCE // len(model.output))
+    return zip(hidden.split(at_once), targets.split(at_once), strict=True)

@@ -18,8 +18,8 @@ class State:
     elapsed_s: float = 0.0
     """Time spent training."""
     validated: int = 0
-    """The update after which the model was last measured."""
+    """The update after which the model was last measured on schedule."""
     best: float | None = None
-    """The best value of the metric so far."""
+    """The best value of the metric so far, on schedule."""
     waited: int = 0
-    """Validations in a row without a better one."""
+    """Validations on schedule, in a row, without a better one."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
@@ -9,19 +10,27 @@ import torch
 from builder import atomic
 from builder.blueprint.blueprint import Blueprint
 from builder.blueprint.training import Training
-from builder.errors import RunError
-from builder.run import BLUEPRINT, Run
+from builder.errors import RunError, printable
+from builder.run import BLUEPRINT, WEIGHTS, Run
 from builder.training.agreement import continued, needed, with_vocabulary
 from builder.training.checkpoint import Checkpoints
 from builder.training.corpus import Corpus, describe, read_corpus
 from builder.training.ending import end
-from builder.training.folder import blueprint_text, check_free, first_files, locked, new_run
+from builder.training.folder import (
+    blueprint_text,
+    check_begun,
+    check_free,
+    clear_leftovers,
+    first_files,
+    locked,
+    new_run,
+)
 from builder.training.learner import Learner
-from builder.training.log import Log, environment
+from builder.training.log import CHECKPOINT, FINISHED, Log, environment
 from builder.training.loop import Loop
 from builder.training.state import State
 from builder.training.threads import physical_cores
-from builder.training.watch import QuietWatch, Watch
+from builder.training.watch import Note, Watch
 
 
 def train(
@@ -30,7 +39,7 @@ def train(
     *,
     resume: bool = False,
     overwrite: bool = False,
-    watch: Watch | None = None,
+    watch: Watch = lambda _: None,
 ) -> Path:
     """Train `blueprint` in the run folder `out`, and return it.
 
@@ -50,7 +59,6 @@ def train(
     if resume and overwrite:
         raise RunError("resume and overwrite exclude each other")
     needed(blueprint)
-    watch = watch or QuietWatch()
     if resume:
         _go_on(blueprint, out, watch)
     else:
@@ -66,62 +74,82 @@ def _begin(blueprint: Blueprint, out: Path, watch: Watch, *, overwrite: bool) ->
     torch.set_num_threads(_threads(training))
     learner = Learner(blueprint.model, training)
     with new_run(out, first_files(blueprint, corpus, out), overwrite=overwrite):
-        log = Log(out)
-        _introduce(log, watch, State(), corpus, training)
-        loop = Loop(
-            out,
-            learner,
-            corpus,
-            strategy=blueprint.generation,
-            state=State(),
-            checkpoints=Checkpoints(out, corpus.digest),
-            log=log,
-            watch=watch,
-        )
-        loop.run(blueprint.name)
+        _run(blueprint, out, watch, learner=learner, corpus=corpus, state=State())
 
 
 def _go_on(blueprint: Blueprint, out: Path, watch: Watch) -> None:
+    check_begun(out)
     Run.open(out)  # refuses a folder that holds none
     with locked(out):
         run = Run.open(out)
         blueprint = continued(run.blueprint, blueprint)
         _, data, training = needed(blueprint)
         tokenizers = (run.source_tokenizer, run.target_tokenizer)
+        blueprint = with_vocabulary(blueprint, tokenizers)
         corpus = read_corpus(data, tokenizers, measured=training.validate_.pairs)
         torch.set_num_threads(_threads(training))
         learner = Learner(blueprint.model, training)
         checkpoints = Checkpoints(out, corpus.digest)
-        state, problems = checkpoints.restore(learner.model, learner.optimizer)
-        checkpoints.clear_drafts()
-        atomic.write_text(out / BLUEPRINT, blueprint_text(blueprint, out))
-        log = Log(out)
-        log.rewind(state.step)
-        nothing = end(state, training)
-        for text in [*problems, *([f"nothing to do: {nothing}"] if nothing else [])]:
-            log.write("note", step=state.step, text=text)
-            watch.note(text)
-        _introduce(log, watch, state, corpus, training)
-        loop = Loop(
-            out,
-            learner,
-            corpus,
-            strategy=blueprint.generation,
-            state=state,
-            checkpoints=checkpoints,
-            log=log,
-            watch=watch,
+        state, notes = _restore(out, checkpoints, learner)
+        text = blueprint_text(blueprint, out)
+        if reason := _finished(out, state, training, text):
+            watch(Note(f"nothing to do: {reason}"))
+            return
+        clear_leftovers(out)
+        checkpoints.restore_best(state)
+        atomic.write_text(out / BLUEPRINT, text)
+        Log(out).rewind(state.step)
+        _run(blueprint, out, watch, learner=learner, corpus=corpus, state=state, notes=notes)
+
+
+def _restore(out: Path, checkpoints: Checkpoints, learner: Learner) -> tuple[State, list[str]]:
+    """Load the newest checkpoint; of a run that had none, what it began with."""
+    if checkpoints.newest_first():
+        return checkpoints.restore(learner.model, learner.optimizer)
+    entries = Log(out).entries()
+    saved = any(entry.get("event") in (CHECKPOINT, FINISHED) for entry in entries)
+    if saved or (not entries and (out / WEIGHTS).exists()):
+        raise RunError(
+            f"{printable(out.absolute())}: its checkpoints are gone, so it cannot go on; "
+            "`--overwrite` trains it anew"
         )
-        loop.run(blueprint.name)
+    return State(), ["the run was ended before its first checkpoint: starting over"]
 
 
-def _introduce(log: Log, watch: Watch, state: State, corpus: Corpus, training: Training) -> None:
-    """Say what the numbers after it depend on."""
-    facts = environment(threads=torch.get_num_threads(), seed=training.seed)
+def _finished(out: Path, state: State, training: Training, text: str) -> str | None:
+    """Say why the run in `out` has nothing left to do, None if it has.
+
+    With other words in its blueprint, `text`, even a finished run makes its last steps again.
+    """
+    last = Log(out).entries()[-1:]
+    done = [entry.get("step") for entry in last if entry.get("event") == FINISHED] == [state.step]
+    same = (out / BLUEPRINT).read_text(encoding="utf-8") == text
+    return end(state, training) if done and same and (out / WEIGHTS).exists() else None
+
+
+def _run(
+    blueprint: Blueprint,
+    out: Path,
+    watch: Watch,
+    *,
+    learner: Learner,
+    corpus: Corpus,
+    state: State,
+    notes: Sequence[str] = (),
+) -> None:
+    """Say what the numbers to come depend on, and train from `state` to the end."""
+    log = Log(out)
+    for text in notes:
+        log.write("note", step=state.step, text=text)
+        watch(Note(text))
+    facts = environment(threads=torch.get_num_threads(), seed=learner.training.seed)
     log.write("environment", step=state.step, **facts)
     log.write("data", step=state.step, **corpus.report)
     for part in ("train", "valid"):
-        watch.note(describe(part, corpus.report[part]))
+        watch(Note(describe(part, corpus.report[part])))
+    strategy = blueprint.generation
+    loop = Loop(out, learner, corpus, strategy=strategy, state=state, watch=watch)
+    loop.run(blueprint.name)
 
 
 def _threads(training: Training) -> int:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from builder.blueprint.generation import Strategy
 from builder.blueprint.training import Metric
-from builder.data.batches import plan_batches
+from builder.data.batches import plan_batches, split_microbatches
 from builder.generate import generate_lines
 from builder.metrics import score
 from builder.nn.transformer import Transformer
@@ -17,7 +17,7 @@ from builder.training.loss import plain_loss
 from builder.training.watch import Sample
 
 FORWARD_TOKENS = 4096
-"""Target tokens of one forward pass."""
+"""Positions of either side in one forward pass, padding counted."""
 SAMPLES = 4
 HIGHER_IS_BETTER = ("exact_match", "bleu", "chrf")
 
@@ -53,14 +53,14 @@ def measure(model: Transformer, corpus: Corpus, *, metric: Metric, strategy: Str
 def validation_loss(model: Transformer, corpus: Corpus) -> float:
     """The mean cross-entropy over all target tokens, however they are batched."""
     store = corpus.valid
-    batches = plan_batches(
-        store.source.lengths,
-        store.target.lengths,
-        batch_tokens=FORWARD_TOKENS,
-        seed=0,
-        epoch=0,
-    )
-    total = math.fsum(plain_loss(model, *tensors(store, batch)) for batch in batches)
+    sources, targets = store.source.lengths, store.target.lengths
+    batches = plan_batches(sources, targets, batch_tokens=FORWARD_TOKENS, seed=0, epoch=0)
+    parts = [
+        part
+        for batch in batches
+        for part in split_microbatches(batch, targets, sources, FORWARD_TOKENS)
+    ]
+    total = math.fsum(plain_loss(model, *tensors(store, part)) for part in parts)
     return total / len(store.target.ids)
 
 

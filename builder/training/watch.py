@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 
 @dataclass(frozen=True)
@@ -82,39 +82,13 @@ class Finished:
     elapsed_s: float
 
 
-class Watch(Protocol):
-    """Takes events as they come; `progress` comes after every update, so it must be quick."""
+@dataclass(frozen=True)
+class Note:
+    """Something the user should know."""
 
-    def started(self, event: Started) -> None:
-        """The first update is about to run."""
-
-    def progress(self, event: Progress) -> None:
-        """An update was made."""
-
-    def validated(self, event: Validated) -> None:
-        """The model was measured."""
-
-    def note(self, text: str) -> None:
-        """Something the user should know."""
-
-    def finished(self, event: Finished) -> None:
-        """The training reached its end."""
+    text: str
 
 
-class QuietWatch:
-    """Takes no notice."""
-
-    def started(self, event: Started) -> None:
-        """Do nothing."""
-
-    def progress(self, event: Progress) -> None:
-        """Do nothing."""
-
-    def validated(self, event: Validated) -> None:
-        """Do nothing."""
-
-    def note(self, text: str) -> None:
-        """Do nothing."""
-
-    def finished(self, event: Finished) -> None:
-        """Do nothing."""
+Event = Started | Progress | Validated | Note | Finished
+Watch = Callable[[Event], None]
+"""Takes events as they come; a `Progress` comes after every update, so it must be quick."""

@@ -25,7 +25,12 @@ DATES = "data: {builtin: dates, max_length: 64}\n"
             "model.attention.heads",
             ["1600", "48", "40, 50"],
         ),
-        ("model:\n  attention: {heads: 7}\n  d_model: 8\n", 3, "model.d_model", ["8", "7", "4, 8"]),
+        (
+            "model:\n  attention: {heads: 7}\n  d_model: 8\n",
+            3,
+            "model.d_model",
+            ["8", "7", "4, 8", "7, 14"],
+        ),
         (
             "model:\n  decoder:\n    cross_attention: {heads: 3}\n",
             3,
@@ -33,8 +38,24 @@ DATES = "data: {builtin: dates, max_length: 64}\n"
             ["2, 4"],
         ),
         ("model: {attention: {heads: 7, d_v: 8}}", 1, "model.attention.heads", ["7"]),
-        ("model:\n  d_model: 520\n  positions: rotary\n", 3, "model.positions", ["65", "odd"]),
-        ("model:\n  positions: rotary\n  attention: {d_k: 5}\n", 3, "model.attention.d_k", ["5"]),
+        (
+            "model:\n  d_model: 520\n  positions: rotary\n",
+            3,
+            "model.positions",
+            ["520", "heads=8", "d_k=65", "5, 10", "512, 528"],
+        ),
+        (
+            "model:\n  positions: rotary\n  attention: {d_k: 5}\n",
+            3,
+            "model.attention.d_k",
+            ["d_k=5", "4, 6"],
+        ),
+        (
+            "model:\n  positions: rotary\n  d_model: 3\n  attention: {heads: 3}\n",
+            4,
+            "model.attention.heads",
+            ["d_k=1"],
+        ),
         (
             "model: {vocab_size: {source: 24999, target: 35820}}",
             1,
@@ -52,7 +73,7 @@ DATES = "data: {builtin: dates, max_length: 64}\n"
             "tokenizer: {shared: true, source: char, target: word}",
             1,
             "tokenizer.target",
-            ["shared"],
+            ["shared", "char", "word"],
         ),
         (
             "tokenizer: char\nmodel: {vocab_size: {source: 9, target: 8}, embeddings: {tie: none}}",
@@ -80,13 +101,34 @@ DATES = "data: {builtin: dates, max_length: 64}\n"
         ),
         ("training: {}", 1, "training.steps", ["steps", "minutes"]),
         ("\ntraining:\n  batch_tokens: 9\n", 2, "training.steps", ["steps"]),
-        (
-            "training: {steps: 1, batch_tokens: 100, microbatch_tokens: 200}",
-            1,
-            "training.microbatch_tokens",
-            ["100", "200"],
-        ),
         (f"{DATES}training: {{steps: 1, batch_tokens: 63}}\n", 2, "training.batch_tokens", ["64"]),
+        (
+            (
+                "data: {builtin: dates, max_length: {source: 64, target: 16}}\n"
+                "training: {steps: 1, batch_tokens: 20, microbatch_tokens: 63}\n"
+            ),
+            2,
+            "training.microbatch_tokens",
+            ["63", "64", "source"],
+        ),
+        (
+            (
+                "training: {steps: 1, microbatch_tokens: 63}\n"
+                "data: {builtin: dates, max_length: {source: 16, target: 64}}\n"
+            ),
+            2,
+            "data.max_length.target",
+            ["63", "64", "target"],
+        ),
+        (
+            (
+                "generation:\n  max_length: {ratio: 0, plus: 65}\n"
+                "model: {positions: {kind: learned, max_length: 64}}\n"
+            ),
+            3,
+            "model.positions.max_length",
+            ["65", "64"],
+        ),
         (
             "training: {steps: 1, checkpoint: {keep: 2, average: 3}}",
             1,
@@ -97,13 +139,20 @@ DATES = "data: {builtin: dates, max_length: 64}\n"
             "generation: {max_length: {ratio: 0, plus: 0}}",
             1,
             "generation.max_length.plus",
-            ["0"],
+            ["0", "2"],
+        ),
+        ("generation: {max_length: {plus: 1, ratio: 4e-7}}", 1, "generation.max_length.ratio", []),
+        (
+            "data:\n  builtin: dates\n  train: {path: a}\n  valid: {path: b}\n  test: {path: c}\n",
+            5,
+            "data.test",
+            ["dates", "train, valid, test"],
         ),
         (
             "data: {valid: {builtin: dates}, train: {path: a, columns: {source: word, target: 2}}}",
             1,
             "data.train.columns.target",
-            ["number", "name"],
+            ["number, 2", "name, `word`"],
         ),
         (
             'data: {valid: {builtin: dates}, train: {path: "a\\0b"}}',
@@ -138,6 +187,19 @@ def test_a_conflict_is_told_at_the_later_field(
         "model: {decoder: {mask: full}}",
         f"{DATES}model: {{positions: {{kind: learned, max_length: 64}}}}\n",
         "training: {minutes: 0.5}",
+        "training: {steps: 1, batch_tokens: 100, microbatch_tokens: 200}",
+        (
+            "data: {builtin: dates, max_length: {source: 64, target: 16}}\n"
+            "training: {steps: 1, batch_tokens: 20, microbatch_tokens: 64}\n"
+        ),
+        (
+            "model: {positions: {kind: learned, max_length: 64}}\n"
+            "generation: {max_length: {ratio: 0, plus: 64}}\n"
+        ),
+        "model: {positions: {kind: learned, max_length: 2}}\n",
+        "generation: {max_length: {ratio: 0, plus: 2}}",
+        "generation: {max_length: {ratio: 0.1, plus: 0}}",
+        "data: {builtin: dates, train: {path: a}, valid: {path: b}}",
         f"{DATES}training: {{steps: 1, batch_tokens: 64}}\n",
         "training: {steps: 1, checkpoint: {keep: 2, average: 2}}",
         "model: {vocab_size: 99}\ntokenizer: {kind: bpe, vocab_size: 99}\n",
@@ -183,7 +245,7 @@ def test_one_conflict_hides_no_other(refuse: Refuse) -> None:
         "  d_model: 100\n"
         "  encoder: {attention: {heads: 3}}\n"
         "  decoder: {attention: {heads: 7}, mask: {kind: window, before: 1, after: 1}, layers: 0}\n"
-        "training: {batch_tokens: 5, microbatch_tokens: 6}\n"
+        "training: {batch_tokens: 5, checkpoint: {average: 6}}\n"
         "name: a/b\n"
     )
     assert [problem.path for problem in problems] == [
@@ -192,6 +254,6 @@ def test_one_conflict_hides_no_other(refuse: Refuse) -> None:
         "model.decoder.mask.after",
         "model.decoder.layers",
         "training.steps",
-        "training.microbatch_tokens",
+        "training.checkpoint.average",
         "name",
     ]

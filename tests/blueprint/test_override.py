@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 
 import pytest
 
 from builder.blueprint.blueprint import Blueprint
+from builder.blueprint.bundled import bundled_blueprints
 from builder.blueprint.data import BuiltIn, Table
-from builder.blueprint.model import Rotary
+from builder.blueprint.load import load_blueprint
+from builder.blueprint.model import Rotary, Sinusoidal
+from builder.blueprint.tokenizer import BPE
 from builder.blueprint.training import Constant
 from builder.blueprint.write import dump_blueprint
 from builder.errors import Problem
@@ -93,9 +97,68 @@ def test_a_data_source_can_change_its_form(parse: Parse) -> None:
     assert (data.valid.columns.source, data.valid.columns.target) == (3, 2)
 
 
+def test_a_side_of_the_tokenizer_is_no_form_of_a_data_source(parse: Parse) -> None:
+    for override in ("tokenizer.source.lowercase=true", "tokenizer={source: {lowercase: true}}"):
+        tokenizer = parse(
+            "tokenizer: {kind: bpe, vocab_size: 99, shared: false}\n"
+            "model: {embeddings: {tie: none}}\n",
+            override,
+        ).tokenizer
+        assert tokenizer is not None
+        assert tokenizer.source == BPE(kind="bpe", vocab_size=99, lowercase=True)
+        assert tokenizer.target == BPE(kind="bpe", vocab_size=99)
+
+
+@pytest.mark.parametrize("name", bundled_blueprints())
+@pytest.mark.parametrize("key", ["model.vocab_size", "tokenizer", "data.max_length"])
+@pytest.mark.parametrize("side", ["source", "target"])
+def test_setting_a_side_to_what_it_is_changes_nothing(name: str, key: str, side: str) -> None:
+    """Every section with sides is merged key by key, however it was written."""
+    blueprint = load_blueprint(name)
+    section = blueprint
+    for part in key.split("."):
+        section = getattr(section, part)
+    value = getattr(section, side, None)
+    if value is not None:
+        text = json.dumps(value if isinstance(value, int) else value.model_dump())
+        shared = ["tokenizer.shared=true"] if name != "katakana" else []
+        assert load_blueprint(name, [f"{key}.{side}={text}", *shared]) == blueprint
+
+
+SPLITS = "data: {train: {path: a}, valid: {path: b}, test: {path: c}, max_length: 40}\n"
+
+
+def test_a_built_in_set_replaces_the_splits_below_it(parse: Parse) -> None:
+    data = parse(SPLITS, "data.builtin=dates").data
+    assert data is not None
+    assert data.train == data.valid == data.test == BuiltIn(builtin="dates")
+    assert data.max_length.source == 40
+
+
+def test_splits_replace_the_built_in_set_below_them(parse: Parse) -> None:
+    every = [f"data.{split}.path=/{split}" for split in ("train", "valid", "test")]
+    data = parse("data: {builtin: dates}", *every).data
+    assert data is not None
+    assert isinstance(data.train, Table)
+    assert isinstance(data.test, Table)
+    some = parse("data: {builtin: dates}", *every[:2]).data
+    assert some is not None
+    assert isinstance(some.valid, Table)
+    assert some.test == BuiltIn(builtin="dates")
+
+
+def test_a_blank_kind_is_the_default_one(parse: Parse) -> None:
+    model = parse("model: {positions: {kind: rotary, base: 50}}", "model.positions.kind=").model
+    assert model.encoder.positions == Sinusoidal(kind="sinusoidal")
+    model = parse("model: {positions: {kind: , base: 5}}", "model.positions.kind=sinusoidal").model
+    assert model.encoder.positions == Sinusoidal(kind="sinusoidal", base=5)
+
+
 @pytest.mark.parametrize(
     ("override", "path"),
     [
+        ("extends=dates", "extends"),
+        ("extends=", "extends"),
         ("trainin.steps=5", "trainin"),
         ("model.d_modl=5", "model.d_modl"),
         ("training.steps=[1,2]", "training.steps"),
@@ -126,6 +189,12 @@ def test_a_problem_names_the_flag(refuse: Refuse, override: str, path: str) -> N
 def test_a_conflict_with_the_file_is_told_at_the_flag(refuse: Refuse) -> None:
     [problem] = refuse("model:\n  attention: {heads: 8}\n", "model.d_model=100")
     assert problem.file == "--set model.d_model=100"
+
+
+def test_a_side_that_only_a_flag_writes_stands_at_the_flag(refuse: Refuse) -> None:
+    [problem] = refuse("tokenizer: char\n", "tokenizer.source.lowercase=true")
+    assert problem.file == "--set tokenizer.source.lowercase=true"
+    assert problem.path == "tokenizer.source"
 
 
 def test_what_the_file_lacks_is_still_told_in_the_file(refuse: Refuse) -> None:

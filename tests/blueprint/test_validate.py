@@ -93,7 +93,24 @@ Refuse = Callable[..., list[Problem]]
         ("name: %s", '"a\\e[31m"'),
         ("name: %s", '" a"'),
         ("name: %s", '"a\\u2028b"'),
+        ("name: %s", '"a\\u202eb"'),
+        ("name: %s", '"a\\u2066b"'),
+        ("name: %s", '"a\\u200bb"'),
+        ("name: %s", '"a\\ufeffb"'),
+        ("name: %s", '"a\\xadb"'),
         ("name: %s", "\U0001f600" * 60),
+        ("extends: %s", "5"),
+        ("extends: %s", "[dates]"),
+        ("extends: %s", '""'),
+        ("model: {positions: %s}", "{max_length: 1, kind: learned}"),
+        ("model: {encoder: {mask: %s}}", "{before: -1, kind: window}"),
+        ("data: {builtin: dates, max_length: %s}", "1"),
+        ("transom: %s", "0"),
+        ("transom: %s", "-1"),
+        ("transom: %s", "1.5"),
+        ("transom: %s", ".nan"),
+        ("transom: %s", ".inf"),
+        ("transom: %s", "[1]"),
         ("transom: %s", "2"),
         ("transom: %s", "true"),
         ("transom: %s", '"1"'),
@@ -122,6 +139,13 @@ def test_a_value_that_is_not_allowed_is_one_problem_at_its_key(
         ("model: {attention: {d_k: %s}}", "016", "model.encoder.attention.d_k", 16),
         ("name: %s", "no", "name", "no"),
         ("name: %s", "été 日本 \U0001f600", "name", "été 日本 \U0001f600"),
+        (
+            "name: %s",
+            "\U0001f468\u200d\U0001f373 ❤\ufe0f",
+            "name",
+            "\U0001f468\u200d\U0001f373 ❤\ufe0f",
+        ),
+        ("name: %s", "می\u200cشود", "name", "می\u200cشود"),
         ("description: %s", '"1e-4"', "description", "1e-4"),
         ("description: %s", "costs $5", "description", "costs $5"),
         ("export: {opset: %s}", "20.0", "export.opset", 20),
@@ -162,9 +186,20 @@ def test_what_is_missing_is_told_at_its_section(
     assert (problem.line, problem.path) == (line, path)
 
 
+def test_sizes_of_nothing_are_all_told_with_their_range(refuse: Refuse) -> None:
+    problems = refuse(
+        "model:\n  layers: 0\n  attention: {heads: 0}\n  feed_forward: {d_ff: 0}\n"
+        "  d_model: -512\n  vocab_size: 0\n"
+    )
+    assert [problem.line for problem in problems] == [2, 3, 4, 5, 6]
+    assert all("a whole number from" in problem.message for problem in problems)
+
+
 def test_a_misspelled_required_key_is_one_problem(refuse: Refuse) -> None:
-    [problem] = refuse("data: {train: {sorce: a, target: b}, valid: {builtin: dates}}")
-    assert problem.path == "data.train.sorce"
+    for word in ("sorce", "src"):
+        text = f"data: {{train: {{{word}: a, target: b}}, valid: {{builtin: dates}}}}"
+        [problem] = refuse(text)
+        assert problem.path == f"data.train.{word}"
 
 
 @pytest.mark.parametrize(

@@ -131,7 +131,7 @@ WORDS = """
     model layers attention heads d_model positions kind learned rotary max_length encoder decoder
     mask window before after dropout tokenizer char bpe vocab_size shared source target data
     builtin dates train valid training steps schedule constant learning_rate name transom droput
-    None no 1e-4
+    None no 1e-4 extends num_layers lr prenorm
 """
 KEYS = st.sampled_from(WORDS.split())
 VALUES = st.recursive(

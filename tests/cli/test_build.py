@@ -11,6 +11,8 @@ import pytest
 
 from builder.blueprint.load import load_blueprint, parse_blueprint
 from builder.blueprint.plan import make_plan
+from builder.blueprint.plan.text import describe
+from builder.blueprint.write import dump_blueprint
 from cli.main import run_command
 
 
@@ -41,11 +43,36 @@ def test_build_prints_the_plan(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_command(["build", "transformer-base", "--set", "description=a \\e[31m b"]) == 0
 
     out, err = capsys.readouterr()
-    plan = make_plan(load_blueprint("transformer-base"))
-    assert err == ""
-    assert all(block.name in out for block in plan.blocks)
-    assert all(str(block.parameters) in out for block in plan.blocks if not block.tied_to)
-    assert out.rstrip().endswith("63,045,632")
+    blueprint = load_blueprint("transformer-base", ["description=a \\e[31m b"])
+    assert (out, err) == (
+        "".join(f"{line}\n" for line in describe(blueprint, make_plan(blueprint))),
+        "",
+    )
+    assert "parameters                63,045,632" in out
+
+
+def test_build_estimates_time_like_a_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    blueprint = load_blueprint("dates", ["model.vocab_size=90"])
+    (tmp_path / "blueprint.yaml").write_text(dump_blueprint(blueprint), encoding="utf-8")
+    data = {"pairs": 10, "tokens": {"source": 160, "target": 110}}
+    rows = {"source": 90, "target": 90}
+    log = [
+        {"event": "data", "train": data, "vocabulary": rows},
+        {"event": "progress", "tokens_per_second": 1000.0},
+    ]
+    (tmp_path / "log.jsonl").write_text("\n".join(map(json.dumps, log)), encoding="utf-8")
+
+    assert run_command(["build", "dates", "--like", str(tmp_path), "--json"]) == 0
+    duration = json.loads(capsys.readouterr().out)["duration"]
+    assert (duration["flops_ratio"], duration["tokens_per_second"]) == (1.0, 1000.0)
+
+    assert run_command(["build", "dates", "--like", str(tmp_path)]) == 0
+    assert "at 1,000 target tokens per second" in capsys.readouterr().out
+
+    assert run_command(["build", "dates", "--like", str(tmp_path / "none")]) == 2
+    assert "no such folder" in capsys.readouterr().err
 
 
 def test_build_prints_the_resolved_form(capsys: pytest.CaptureFixture[str]) -> None:

@@ -77,18 +77,26 @@ def test_debug_shows_where(
         ["run"],
         ["run", "x.onnx", "--no-such-option"],
         ["--no-such-option"],
+        ["run", "x.onnx", "--threads", "none"],
+        ["run", "x.onnx", "--set", "generation.beams=8"],
+        ["check", "dates", "--out", "x"],
+        ["export", "x", "--json"],
+        ["evaluate", "x.onnx", "--samples", "-1"],
         ["evaluate", "x.onnx", "--source", "lines.txt"],
+        ["evaluate", "x.onnx", "--set"],
         ["train", "--resume"],
         ["train", "dates", "--resume", "--overwrite", "--out", "x"],
         ["check", "no/such/file.yaml"],
+        ["train", "no/such/file.yaml"],
         ["run", "no/such/file.onnx"],
         ["run", "."],
         ["export", "no/such/run"],
+        ["export", "."],
         ["evaluate", "no/such/file.onnx"],
     ],
     ids=" ".join,
 )
-def test_mistakes_end_with_2(
+def test_mistakes_end_with_2_and_one_line(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -100,9 +108,24 @@ def test_mistakes_end_with_2(
 
     stdout, stderr = capsys.readouterr()
     assert stdout == ""
-    assert stderr
+    assert stderr.count("\n") == 1
     assert "Traceback" not in stderr
     assert list(tmp_path.iterdir()) == []
+
+
+def test_no_arguments_show_the_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command([]) == 2
+
+    stdout, stderr = capsys.readouterr()
+    assert stdout == ""
+    assert "Commands:" in stderr
+    assert "  train " in stderr
+
+
+def test_an_unknown_option_is_named_with_its_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command(["run", "x.onnx", "--beams", "8"]) == 2
+
+    assert capsys.readouterr().err.startswith("transom run: no such option: --beams")
 
 
 def test_a_command_mistyped_is_named(capsys: pytest.CaptureFixture[str]) -> None:
@@ -129,7 +152,10 @@ def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     stdout, stderr = capsys.readouterr()
     assert stderr == ""
     listed = {line.split()[0] for line in stdout.split("Commands:")[1].splitlines() if line}
-    assert listed == {"check", "build", "train", "export", "run", "evaluate", "list"}
+    assert listed == {
+        *("check", "build", "train", "export", "run", "evaluate"),
+        *("list", "new", "data", "diff", "schema"),
+    }
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")

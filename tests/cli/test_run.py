@@ -97,6 +97,14 @@ def test_names_the_line_that_is_too_long(run_echo: Run) -> None:
     assert "300" in stderr
 
 
+def test_names_the_argument_that_is_not_utf8(run_echo: Run) -> None:
+    code, stdout, stderr = run_echo("abc", "a\udcffb")
+
+    assert (code, stdout) == (2, "")
+    assert stderr.startswith("line 2: ")
+    assert stderr.count("\n") == 1
+
+
 def test_json(run_echo: Run) -> None:
     code, stdout, _ = run_echo("--json", "é", "")
 

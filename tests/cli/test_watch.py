@@ -10,7 +10,7 @@ from cli.watch import StderrWatch, show_sample
 
 def test_a_training_as_plain_lines(capsys: pytest.CaptureFixture[str]) -> None:
     with StderrWatch() as watch:
-        watch.started(
+        watch(
             events.Started(
                 name="na\x1bme",
                 folder=Path("runs/x"),
@@ -24,7 +24,7 @@ def test_a_training_as_plain_lines(capsys: pytest.CaptureFixture[str]) -> None:
                 threads=2,
             )
         )
-        watch.progress(
+        watch(
             events.Progress(
                 step=31,
                 epoch=3.1,
@@ -37,7 +37,7 @@ def test_a_training_as_plain_lines(capsys: pytest.CaptureFixture[str]) -> None:
                 seconds_left=3661.0,
             )
         )
-        watch.validated(
+        watch(
             events.Validated(
                 step=31,
                 metrics={"loss": 0.5, "exact_match": 50.0},
@@ -46,9 +46,7 @@ def test_a_training_as_plain_lines(capsys: pytest.CaptureFixture[str]) -> None:
                 samples=(events.Sample("[red]a", "b", "c"),),
             )
         )
-        watch.finished(
-            events.Finished(step=31, reason="patience", metric="loss", best=0.5, elapsed_s=59.6)
-        )
+        watch(events.Finished(step=31, reason="patience", metric="loss", best=0.5, elapsed_s=59.6))
 
     stdout, stderr = capsys.readouterr()
     assert stdout == ""

@@ -39,9 +39,9 @@ def test_lines_end_at_line_feeds_only(tmp_path: Path, data: str, lines: list[str
 @pytest.mark.parametrize(
     ("data", "line", "byte", "offset"),
     [
-        (b"one\ntwo\nit\x92s\nfour\n", 3, "0x92", 10),
-        (b"\xef\xbb\xbfone\nit\x92s", 2, "0x92", 9),
-        (b"one\ncut \xe2\x82", 2, "0xe2", 8),
+        (b"one\ntwo\nit\x92s\nfour\n", 3, "0x92", 2),
+        (b"\xef\xbb\xbfone\nit\x92s", 2, "0x92", 2),
+        (b"one\ncut \xe2\x82", 2, "0xe2", 4),
         (b"\xff\xfeo\x00n\x00e\x00", 1, "0xff", 0),
         (b"half of a pair \xed\xa0\x80\n", 1, "0xed", 15),
     ],

@@ -13,8 +13,8 @@ import torch
 from builder.blueprint.blueprint import Blueprint
 from builder.blueprint.write import dump_blueprint
 from builder.compile import compile_model
+from builder.export.lines import random_batches
 from builder.export.lively import lively as with_lively_weights
-from builder.export.proof import adversarial_batches
 from builder.text.learn import learn_tokenizer
 from builder.weights import save_weights, weights_of
 
@@ -23,8 +23,8 @@ LINES = ["abc def", "fed cba", "a", "bad cab face", "deed", "feed a bee", "decad
 MakeRun = Callable[..., Path]
 
 
-@pytest.fixture
-def make_run(tmp_path: Path) -> MakeRun:
+@pytest.fixture(scope="session")
+def make_run(tmp_path_factory: pytest.TempPathFactory) -> MakeRun:
     """Give a function that writes a complete run folder for a small model."""
 
     def make(model: dict[str, Any] | None = None, *, lively: bool = True, **sections: Any) -> Path:
@@ -35,16 +35,15 @@ def make_run(tmp_path: Path) -> MakeRun:
         )
         network = compile_model(blueprint.model).eval()
         if lively:
-            batches = adversarial_batches(tokenizer.vocab_size, 20)
+            batches = random_batches(network)
             network = with_lively_weights(network, blueprint.generation, batches)
         else:
             torch.nn.init.zeros_(network.output)
-        folder = tmp_path / "run"
-        folder.mkdir()
+        folder = tmp_path_factory.mktemp("run")
         (folder / "blueprint.yaml").write_text(dump_blueprint(blueprint), encoding="utf-8")
         (folder / "tokenizer.json").write_text(tokenizer.to_json(), encoding="utf-8")
-        pairs = [json.dumps({"source": line, "target": line}) for line in LINES]
-        (folder / "proof.jsonl").write_text("\n".join(pairs), encoding="utf-8")
+        pairs = [json.dumps({"source": x, "target": x}, ensure_ascii=False) for x in LINES]
+        (folder / "proof.jsonl").write_text("\n".join([*pairs, ""]), encoding="utf-8")
         save_weights(weights_of(network), folder / "weights.safetensors")
         return folder
 

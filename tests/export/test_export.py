@@ -14,13 +14,15 @@ import onnxruntime
 import pytest
 import torch
 
-from builder.errors import ProofFailure
+from builder.blueprint.load import parse_blueprint
+from builder.errors import DataError, PackageError, ProofFailure
 from builder.export import export as exporting
-from builder.export.export import export_run
+from builder.export.export import Export, export_run
 from builder.export.lively import redrawn
 from builder.generate import generate_ids
 from builder.nn.transformer import Transformer
 from builder.run import Run
+from builder.runtime.package import Package
 
 MakeRun = Callable[..., Path]
 
@@ -92,9 +94,16 @@ def test_equals_pytorch_at_sizes_not_traced(make_run: MakeRun, variant: dict[str
     assert export.size_bytes <= 1.02 * export.parameter_bytes + 200_000
 
 
-def test_one_file_of_standard_operators(make_run: MakeRun) -> None:
-    export = export_run(make_run())
+ZEROS = f"As long as a digest: {'0' * 200}"
 
+
+@pytest.fixture(scope="module")
+def export(make_run: MakeRun) -> Export:
+    """The file of a plain run."""
+    return export_run(make_run(description=ZEROS))
+
+
+def test_one_file_of_standard_operators(export: Export) -> None:
     model = onnx.load(export.path)
     onnx.checker.check_model(model, full_check=True)
     assert [(entry.domain, entry.version) for entry in model.opset_import] == [("", 20)]
@@ -118,11 +127,8 @@ def test_one_file_of_standard_operators(make_run: MakeRun) -> None:
     assert [path.name for path in export.path.parent.glob("tiny.onnx*")] == ["tiny.onnx"]
 
 
-def test_holds_what_running_needs_and_no_path(make_run: MakeRun) -> None:
-    folder = make_run()
-
-    export = export_run(folder)
-
+def test_holds_what_running_needs_and_no_path(export: Export) -> None:
+    folder = export.path.parent
     data = export.path.read_bytes()
     entries = {entry.key: entry.value for entry in onnx.load_from_string(data).metadata_props}
     assert json.loads(entries["transom.limits"]) == {
@@ -134,27 +140,51 @@ def test_holds_what_running_needs_and_no_path(make_run: MakeRun) -> None:
     assert entries["transom.tokenizer"] == Run.open(folder).source_tokenizer.to_json()
     assert str(Path(exporting.__file__).parents[2]).encode() not in data
     assert str(folder).encode() not in data
+    assert parse_blueprint(entries["transom.blueprint"], "stored").description == ZEROS
     blank = data.replace(entries["transom.digest"].encode(), b"0" * 64)
     assert hashlib.sha256(blank).hexdigest() == entries["transom.digest"]
 
 
-def test_records_random_ids_with_what_it_gives_for_them(make_run: MakeRun) -> None:
-    export = export_run(make_run())
+def test_a_flipped_byte_of_a_weight_is_refused(export: Export, tmp_path: Path) -> None:
+    data = bytearray(export.path.read_bytes())
+    weights = Run.open(export.path.parent).load_model().decoder.state_dict()
+    largest = max(weights.values(), key=torch.Tensor.numel).numpy().tobytes()
+    data[data.index(largest) + len(largest) // 2] ^= 1
+    damaged = tmp_path / "damaged.onnx"
+    damaged.write_bytes(data)
 
+    with pytest.raises(PackageError, match=r"damaged\.onnx: damaged"):
+        Package.load(damaged)
+    Package.load(export.path)
+
+
+def test_records_random_ids_with_what_it_gives_for_them(export: Export) -> None:
     engine = session(export.path)
     assert export.proof.samples
     for sample in export.proof.samples:
-        ids, scores, lengths, _ = engine.run(None, {"source_ids": [sample["source_ids"]]})
+        ids, scores, lengths, _ = engine.run(
+            None,
+            {
+                "source_ids": [sample["source_ids"]],
+                "max_length": np.array(sample["max_length"]),
+            },
+        )
         assert ids[0, 0, : lengths[0, 0]].tolist() == sample["target_ids"]
         assert scores[0, 0] == pytest.approx(sample["score"], rel=1e-4)
 
 
 def test_limits_each_row_by_its_own_source_and_the_option(make_run: MakeRun) -> None:
-    limits = {"kind": "greedy", "max_length": {"ratio": 1.5, "plus": 1}}
-    folder = make_run(generation=limits)
+    folder = make_run()
+    stored = (folder / "blueprint.yaml").read_bytes()
+    overrides = ["generation.max_length.ratio=1.5", "generation.max_length.plus=1"]
 
-    export = export_run(folder)
+    export = export_run(folder, overrides=overrides)
 
+    assert (folder / "blueprint.yaml").read_bytes() == stored
+    entries = {entry.key: entry.value for entry in onnx.load(export.path).metadata_props}
+    kept = parse_blueprint(entries["transom.blueprint"], "stored").generation.max_length
+    limits = json.loads(entries["transom.limits"])
+    assert (kept.ratio, kept.plus) == (limits["ratio"], limits["plus"]) == (1.5, 1)
     engine = session(export.path)
     ids = draw(6, 9, Run.open(folder).source_tokenizer.vocab_size)
     own = np.floor((ids != 0).sum(1).numpy() * 1.5).astype(int) + 1
@@ -166,10 +196,38 @@ def test_limits_each_row_by_its_own_source_and_the_option(make_run: MakeRun) -> 
     assert lengths.max() == 3
 
 
-def test_a_row_does_not_depend_on_its_batch(make_run: MakeRun) -> None:
-    folder = make_run()
-    engine = session(export_run(folder).path)
-    ids = draw(9, 11, Run.open(folder).source_tokenizer.vocab_size).numpy()
+def test_positions_may_end_before_the_traced_example(make_run: MakeRun) -> None:
+    few = {
+        side: {"positions": {"kind": "learned", "max_length": count}}
+        for side, count in (("encoder", 4), ("decoder", 2))
+    }
+
+    export = export_run(make_run(few))
+
+    package = Package.load(export.path)
+    assert [one.length <= 2 for one in package.generate(["abc", "a", ""])] == [True] * 3
+    with pytest.raises(DataError, match="5 tokens"):
+        package.generate(["abcd"])
+
+
+def test_outputs_without_bound_are_compared_within_one(make_run: MakeRun, tmp_path: Path) -> None:
+    """Every line would have thousands of tokens."""
+    out = tmp_path / "elsewhere" / "model.onnx"
+    said: list[str] = []
+    endless = {"kind": "greedy", "max_length": {"ratio": 1000}}
+
+    export = export_run(make_run(generation=endless), out=out, say=said.append)
+
+    assert export.path == out
+    assert out.is_file()
+    (counted,) = (line for line in said if line.startswith("comparing the outputs of"))
+    assert counted.split()[-2] == str(export.proof.lines)
+    assert all(len(sample["target_ids"]) <= 512 for sample in export.proof.samples)  # type: ignore[arg-type]
+
+
+def test_a_row_does_not_depend_on_its_batch(export: Export) -> None:
+    engine = session(export.path)
+    ids = draw(9, 11, Run.open(export.path.parent).source_tokenizer.vocab_size).numpy()
 
     together = engine.run(None, {"source_ids": ids})
 
@@ -207,11 +265,3 @@ def test_a_failed_proof_leaves_the_old_file(
 
     assert old.read_bytes() == b"what stood here before"
     assert sorted(path.suffix for path in folder.iterdir()).count(".tmp") == 0
-
-
-def test_writes_where_it_is_told(make_run: MakeRun, tmp_path: Path) -> None:
-    out = tmp_path / "elsewhere" / "model.onnx"
-
-    assert export_run(make_run(), out=out).path == out
-
-    assert out.is_file()

@@ -35,6 +35,7 @@ def test_reads_what_the_runtime_needs(write_echo: WriteEcho) -> None:
         ("transom.vocab_size", "[1]"),
         ("transom.vocab_size", '{"source": null}'),
         ("transom.special_ids", None),
+        ("transom.digest", None),
     ],
 )
 def test_names_the_file_whose_metadata_is_wrong(

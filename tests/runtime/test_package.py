@@ -11,11 +11,12 @@ import numpy as np
 import onnx
 import pytest
 
-from builder.errors import PackageError
+from builder.errors import DataError, PackageError
 from builder.runtime.package import Found, Package
 from builder.text.output import Output
 
 WriteEcho = Callable[..., Path]
+Change = Callable[[Path, Callable[[Any], object]], None]
 
 
 @pytest.fixture
@@ -116,8 +117,12 @@ def test_positional_limit(write_echo: WriteEcho) -> None:
     package = Package.load(write_echo(source_limit=64))
     assert texts(package.generate(["a" * 63])) == ["a" * 63]
 
-    with pytest.raises(PackageError, match=r"line 12: 65 tokens.* 64 positions"):
-        without_graph(package).generate(["a", "a" * 64], first_line=11)
+    deaf = without_graph(package)
+    for noun in ("line", "pair"):
+        with pytest.raises(DataError, match=rf"{noun} 12: 65 tokens.* 64 positions"):
+            deaf.generate(["a", "a" * 64], first_line=11, noun=noun)
+    with pytest.raises(DataError, match=r"line 2: 65 tokens.* 64 positions"):
+        deaf.generate_ids([[4, 2], [4] * 64 + [2]])
 
 
 def test_two_tokenizers(write_echo: WriteEcho) -> None:
@@ -147,13 +152,36 @@ def test_needs_neither_torch_nor_onnx(write_echo: WriteEcho) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "abc\n", "")
 
 
-def test_a_graph_that_fails_is_a_package_error(write_echo: WriteEcho) -> None:
-    path = write_echo()
-    model = onnx.load(path)
-    model.graph.node.insert(0, onnx.helper.make_node("Reshape", ["source_ids", "one"], ["broken"]))
+def break_reshape(model: Any, name: str = "broken") -> None:
+    node = onnx.helper.make_node("Reshape", ["source_ids", "one"], ["broken"], name=name)
+    model.graph.node.insert(0, node)
     model.graph.node[-1].input[0] = "broken"
-    path.write_bytes(model.SerializeToString())
+
+
+def test_a_graph_that_fails_is_a_package_error(
+    write_echo: WriteEcho, change_package: Change
+) -> None:
+    path = write_echo()
+    change_package(path, break_reshape)
 
     package = Package.load(path)
     with pytest.raises(PackageError, match=r"echo\.onnx"):
         package.generate(["abc"])
+
+
+def test_the_engine_s_words_never_drive_a_terminal(
+    write_echo: WriteEcho, change_package: Change
+) -> None:
+    path = write_echo()
+    change_package(path, lambda model: break_reshape(model, "\x1b[31m"))
+    package = Package.load(path)
+    with pytest.raises(PackageError) as failed:
+        package.generate(["abc"])
+
+    change_package(path, lambda model: setattr(model.graph.node[0], "op_type", "\x1b[31mX"))
+    with pytest.raises(PackageError) as refused:
+        Package.load(path)
+
+    for caught in (failed, refused):
+        assert r"\x1b[31m" in str(caught.value)
+        assert "\x1b" not in str(caught.value)

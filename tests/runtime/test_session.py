@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -10,9 +11,11 @@ import pytest
 from onnx import TensorProto, helper
 
 from builder.errors import PackageError
+from builder.runtime import session
 from builder.runtime.package import Package
 
 WriteEcho = Callable[..., Path]
+Change = Callable[[Path, Callable[[Any], object]], None]
 
 
 @pytest.mark.parametrize("content", [b"", b"hello", b"\x08\x0a", b"\x00" * 100])
@@ -45,11 +48,11 @@ def test_shows_control_characters_of_a_path_escaped(tmp_path: Path) -> None:
     assert "\x1b" not in str(caught.value)
 
 
-def test_refuses_another_graph_with_our_metadata(write_echo: WriteEcho) -> None:
+def test_refuses_another_graph_with_our_metadata(
+    write_echo: WriteEcho, change_package: Change
+) -> None:
     path = write_echo()
-    model = onnx.load(path)
-    model.graph.output.pop()
-    path.write_bytes(model.SerializeToString())
+    change_package(path, lambda model: model.graph.output.pop())
 
     with pytest.raises(PackageError, match="ended"):
         Package.load(path)
@@ -88,9 +91,12 @@ def add_to_a_branch(graph: onnx.GraphProto, location: str) -> None:
 
 
 @pytest.mark.parametrize("add", [add_initializer, add_constant, add_to_a_branch])
-@pytest.mark.parametrize("location", ["beside.bin", "../above.bin", "{folder}/beside.bin"])
+@pytest.mark.parametrize(
+    "location", ["beside.bin", "../above.bin", "{folder}/beside.bin", "{up}", "*/_ORT_MEM_ADDR_/*"]
+)
 def test_reads_no_other_file(
     write_echo: WriteEcho,
+    change_package: Change,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     add: Callable[[onnx.GraphProto, str], None],
@@ -101,11 +107,15 @@ def test_reads_no_other_file(
     folder.mkdir()
     for file in (tmp_path / "above.bin", folder / "beside.bin"):
         np.arange(4, dtype=np.float32).tofile(file)
-    model = onnx.load(path)
-    add(model.graph, location.format(folder=folder))
-    model.graph.output.append(helper.make_tensor_value_info("read", TensorProto.FLOAT, [4]))
-    moved = folder / "echo.onnx"
-    moved.write_bytes(model.SerializeToString())
+    rooms = Path(session.__file__).parent
+    up = os.path.relpath(folder / "beside.bin", rooms / "session.py")
+
+    def edit(model: onnx.ModelProto) -> None:
+        add(model.graph, location.format(folder=folder, up=up))
+        model.graph.output.append(helper.make_tensor_value_info("read", TensorProto.FLOAT, [4]))
+
+    change_package(path, edit)
+    moved = path.rename(folder / "echo.onnx")
     monkeypatch.chdir(folder)
 
     with pytest.raises(PackageError, match=r"echo\.onnx"):
@@ -123,3 +133,20 @@ def test_is_silent_on_the_processor(
     Package.load(os.fspath(write_echo())).generate(["abc"])
 
     assert capfd.readouterr() == ("", "")
+
+
+class Silent(Exception):
+    """An error of an engine that says nothing."""
+
+
+@pytest.mark.parametrize(
+    ("error", "shown"),
+    [
+        (Silent(), "Silent"),
+        (Silent(" \n"), "Silent"),
+        (Silent("\none\ntwo"), "one"),
+        (Silent("op \x1b[31m\ntwo"), r"op \x1b[31m"),
+    ],
+)
+def test_what_an_engine_says_becomes_one_line(error: Exception, shown: str) -> None:
+    assert session.first_line(error) == shown

@@ -49,7 +49,26 @@ def test_the_byte_order_mark_is_taken_from_the_first_line_alone() -> None:
     assert list(stream_lines(io.BytesIO(text.encode()))) == [["a", "\ufeffb"]]
 
 
+@pytest.mark.parametrize("parts", [(b"\xef\xbb\xbf",), (b"\xef", b"\xbb", b"\xbf"), ()])
+def test_a_byte_order_mark_alone_is_no_line(parts: tuple[bytes, ...]) -> None:
+    assert list(stream_lines(InParts(*parts))) == []
+
+
+@pytest.mark.parametrize("parts", [(b"\xef", b"\xbb\xbfa\n"), (b"\xef\xbb", b"\xbf", b"a\n")])
+def test_a_byte_order_mark_may_arrive_in_parts(parts: tuple[bytes, ...]) -> None:
+    assert list(stream_lines(InParts(*parts))) == [["a"]]
+
+
+def test_a_first_line_shorter_than_the_mark_does_not_wait() -> None:
+    stream = InParts(b"a\n", b"b\n")
+
+    assert next(stream_lines(stream)) == ["a"]
+    assert stream.read1(1) == b"b\n"
+
+
 @pytest.mark.parametrize("line", [b"a\x92b", b"\xe6\x97", b"\xed\xa0\x80"])
 def test_names_the_line_that_is_not_utf8(line: bytes) -> None:
     with pytest.raises(DataError, match="line 3"):
         list(stream_lines(io.BytesIO(b"a\n\n" + line + b"\nc\n")))
+    with pytest.raises(DataError, match=r"some\.txt:3: not UTF-8"):
+        list(stream_lines(io.BytesIO(b"a\n\n" + line + b"\nc\n"), place="some.txt:"))

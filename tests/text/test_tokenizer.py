@@ -167,8 +167,10 @@ def test_pieces_and_size(kind: Kind) -> None:
 
 
 def test_half_of_a_surrogate_pair_is_refused() -> None:
-    with pytest.raises(DataError):
+    with pytest.raises(DataError, match=r"^line 2: "):
         tokenizer("char").encode(["fine", "broken \udc80"])
+    with pytest.raises(DataError, match=r"^pair 12: "):
+        tokenizer("char").encode(["fine", "broken \udc80"], first_line=11, noun="pair")
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", "null", '{"version": "1.0"}', "\x1b[31m"])

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -15,7 +17,7 @@ from builder.blueprint.load import load_blueprint
 from builder.blueprint.model import Model
 from builder.compile import compile_model
 from builder.nn.transformer import Transformer
-from builder.training.watch import Finished, Progress, Started, Validated
+from builder.training.watch import Event, Finished, Note, Progress, Started, Validated
 
 BLUEPRINT = """\
 transom: 1
@@ -84,21 +86,47 @@ class KeepingWatch:
     notes: list[str] = field(default_factory=list)
     ends: list[Finished] = field(default_factory=list)
 
-    def started(self, event: Started) -> None:
-        self.starts.append(event)
+    def __call__(self, event: Event) -> None:
+        match event:
+            case Started():
+                self.starts.append(event)
+            case Progress():
+                self.updates.append(event)
+                self.at(event.step)
+            case Validated():
+                self.validations.append(event)
+            case Note(text=text):
+                self.notes.append(text)
+            case Finished():
+                self.ends.append(event)
 
-    def progress(self, event: Progress) -> None:
-        self.updates.append(event)
-        self.at(event.step)
 
-    def validated(self, event: Validated) -> None:
-        self.validations.append(event)
+@pytest.fixture
+def log_of() -> Callable[[Path], list[dict[str, Any]]]:
+    """Read the log of a run."""
 
-    def note(self, text: str) -> None:
-        self.notes.append(text)
+    def read(run: Path) -> list[dict[str, Any]]:
+        text = (run / "log.jsonl").read_text(encoding="utf-8")
+        return [json.loads(line) for line in text.split("\n") if line]
 
-    def finished(self, event: Finished) -> None:
-        self.ends.append(event)
+    return read
+
+
+@pytest.fixture
+def content() -> Callable[[Path], dict[str, Any]]:
+    """All that a run holds of its training, but the time it took."""
+
+    def read(run: Path) -> dict[str, Any]:
+        found: dict[str, Any] = {"weights": (run / "weights.safetensors").read_bytes()}
+        for path in (run / "checkpoints").rglob("*.*"):
+            name = path.relative_to(run).as_posix()
+            if path.name == "state.json":
+                found[name] = json.loads(path.read_text()) | {"elapsed_s": None}
+            elif path.suffix == ".safetensors":
+                found[name] = path.read_bytes()
+        return found
+
+    return read
 
 
 @pytest.fixture

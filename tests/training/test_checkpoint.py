@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from builder.training import checkpoint
 from builder.training.average import average_weights
 from builder.training.checkpoint import Checkpoints, damage
 from builder.training.state import State
-from builder.weights import weights_of
+from builder.weights import save_weights, weights_of
 
 STATE = State(step=3, epoch=1, position=2, elapsed_s=4.5, validated=2, best=0.25, waited=1)
 
@@ -28,6 +27,14 @@ def learned(seed: int, updates: int = 3) -> tuple[nn.Module, torch.optim.Optimiz
         model(torch.randn(4, 3)).square().sum().backward()
         optimizer.step()
     return model, optimizer
+
+
+@pytest.fixture(autouse=True)
+def best(tmp_path: Path) -> Path:
+    """The best weights of a run, as its last validation left them."""
+    path = tmp_path / "weights.safetensors"
+    save_weights(weights_of(learned(9)[0]), path)
+    return path
 
 
 def test_restores_everything(tmp_path: Path) -> None:
@@ -48,6 +55,32 @@ def test_restores_everything(tmp_path: Path) -> None:
             assert torch.equal(tensor, other_optimizer.state[two][kind])
 
 
+def test_restores_the_best_weights_of_its_time(tmp_path: Path, best: Path) -> None:
+    checkpoints = Checkpoints(tmp_path, "abc")
+    checkpoints.save(STATE, *learned(1))
+    before = best.read_bytes()
+    best.write_bytes(b"better ones, found later")
+    best.chmod(0o644)
+
+    checkpoints.restore_best(STATE)
+
+    assert best.read_bytes() == before
+    best.write_bytes(b"changed in place")
+    (path,) = checkpoints.newest_first()
+    assert damage(path) is None
+
+
+def test_before_a_validation_none_are_the_best(tmp_path: Path, best: Path) -> None:
+    best.unlink()
+    checkpoints = Checkpoints(tmp_path, "abc")
+
+    checkpoints.save(State(step=3), *learned(1))
+    checkpoints.restore_best(State(step=3))
+
+    assert not best.exists()
+    assert checkpoints.restore(*learned(2)) == (State(step=3), [])
+
+
 def test_whoever_may_read_the_state_may_read_the_weights(tmp_path: Path) -> None:
     checkpoints = Checkpoints(tmp_path, "abc")
     checkpoints.save(STATE, *learned(1))
@@ -66,7 +99,7 @@ def test_nothing_that_is_not_finite_is_saved(tmp_path: Path) -> None:
 
         with pytest.raises(TrainingFailure, match="update 3"):
             Checkpoints(tmp_path, "abc").save(STATE, model, optimizer)
-    assert not list(tmp_path.iterdir())
+    assert not (tmp_path / "checkpoints").exists()
 
 
 @pytest.mark.parametrize("written", range(4))
@@ -112,8 +145,48 @@ def test_damage_is_found_in_every_file(tmp_path: Path) -> None:
         file.unlink()
         assert damage(path) is not None, file.name
         file.write_bytes(whole)
-    assert len(files) == 5
+    assert len(files) == 6
     assert damage(path) is None
+
+
+@pytest.mark.parametrize("error", [PermissionError(13, "denied"), OSError(5, "input/output")])
+def test_what_cannot_be_read_is_not_called_damaged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: OSError
+) -> None:
+    checkpoints = Checkpoints(tmp_path, "abc")
+    checkpoints.save(State(step=2), *learned(1))
+    checkpoints.save(STATE, *learned(1))
+    honest = Path.open
+
+    def refuse(self: Path, *rest: Any, **options: Any) -> Any:
+        if self.name == "optimizer.safetensors":
+            raise error
+        return honest(self, *rest, **options)
+
+    monkeypatch.setattr(Path, "open", refuse)
+    with pytest.raises(RunError, match=f"step-3.*{error.strerror}"):
+        checkpoints.restore(*learned(2))
+    monkeypatch.undo()
+
+    assert checkpoints.restore(*learned(2)) == (STATE, [])
+
+
+def test_damaged_ones_are_kept_under_another_name(tmp_path: Path) -> None:
+    checkpoints = Checkpoints(tmp_path, "abc")
+    checkpoints.save(State(step=2), *learned(1))
+    for name in ("damaged-step-3", "damaged-step-3.2"):
+        checkpoints.save(STATE, *learned(1))
+        path = checkpoints.newest_first()[0]
+        (path / "state.json").write_text(name)
+
+        state, (note,) = checkpoints.restore(*learned(2))
+
+        assert state.step == 2
+        assert all(part in note for part in ("step-3: ", name, "step-2"))
+        assert (path.with_name(name) / "state.json").read_text() == name
+    (tmp_path / "checkpoints" / "step-3").write_text("a file")
+    assert checkpoints.restore(*learned(2))[0].step == 2
+    assert [path.name for path in checkpoints.newest_first()] == ["step-2"]
 
 
 def test_pickles_are_never_read(tmp_path: Path) -> None:
@@ -145,16 +218,6 @@ def test_keeps_the_newest_and_of_older_ones_those_that_were_due(tmp_path: Path) 
     checkpoints.prune(3, every=10)
 
     assert [path.name for path in checkpoints.newest_first()] == ["step-31", "step-30", "step-20"]
-
-
-def test_a_checkpoint_of_the_same_step_is_replaced(tmp_path: Path) -> None:
-    checkpoints = Checkpoints(tmp_path, "abc")
-    checkpoints.save(STATE, *learned(1))
-    checkpoints.save(State(step=3, waited=8), *learned(1))
-
-    (path,) = checkpoints.newest_first()
-    assert json.loads((path / "state.json").read_text())["waited"] == 8
-    assert damage(path) is None
 
 
 def test_average_is_the_mean_of_every_weight(tmp_path: Path) -> None:

@@ -48,6 +48,23 @@ def test_inside_anywhere_the_first_does_not_wait() -> None:
     assert interrupted_work(signal.SIGINT, anywhere=True) == ["saved", "KeyboardInterrupt"]
 
 
+def test_a_signal_that_no_check_saw_ends_after_the_body() -> None:
+    for number, stop in ((signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, SystemExit)):
+        with pytest.raises(stop), Interruption().watching():
+            signal.raise_signal(number)
+
+
+def test_a_signal_on_the_way_into_anywhere_does_not_wait() -> None:
+    class Late(Interruption):
+        def check(self) -> None:
+            super().check()
+            signal.raise_signal(signal.SIGINT)
+
+    late = Late()
+    with pytest.raises(KeyboardInterrupt), late.watching(), late.anywhere():
+        pytest.fail("the body ran")
+
+
 def test_without_a_signal_nothing_happens_and_handlers_return() -> None:
     before = signal.getsignal(signal.SIGINT)
     interruption = Interruption()

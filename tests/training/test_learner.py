@@ -1,13 +1,17 @@
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
 
+from builder.blueprint import training as blueprint_training
 from builder.blueprint.model import Model
 from builder.blueprint.training import Training
 from builder.data.store import PairStore, TokenStore
 from builder.errors import TrainingFailure
+from builder.training import learner as learner_module
 from builder.training.learner import Learner
 from builder.weights import weights_of
 
@@ -46,6 +50,39 @@ def test_microbatches_make_the_same_update() -> None:
     assert second.positions < first.positions
     for name, weight in weights_of(whole.model).items():
         torch.testing.assert_close(weights_of(parted.model)[name], weight, rtol=1e-8, atol=1e-10)
+
+
+def test_long_sources_are_cut_unasked(monkeypatch: pytest.MonkeyPatch) -> None:
+    pairs = PairStore(store([60] * 40), store([2] * 40))
+    free, bounded = learner(batch_tokens=80), learner(batch_tokens=80)
+    seen = []
+    honest = learner_module.add_gradients
+
+    def add_gradients(model: Any, source_ids: Any, *rest: Any, **options: Any) -> float:
+        seen.append(source_ids.numel())
+        return honest(model, source_ids, *rest, **options)
+
+    monkeypatch.setattr(learner_module, "add_gradients", add_gradients)
+    for one in (free, bounded):
+        one.model.double()
+    first = bounded.update(1, pairs, np.arange(40))
+    assert max(seen) <= 4 * 80 < sum(seen)
+    monkeypatch.setattr(blueprint_training, "LONGER_SIDE", 1000)
+    second = free.update(1, pairs, np.arange(40))
+
+    assert seen[-1] == 60 * 40
+    assert first.loss == pytest.approx(second.loss, rel=1e-10)
+    for name, weight in weights_of(free.model).items():
+        torch.testing.assert_close(weights_of(bounded.model)[name], weight, rtol=1e-8, atol=1e-10)
+
+
+def test_a_batch_of_like_sides_is_one_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+    monkeypatch.setattr(learner_module, "tensors", lambda _, part: seen.append(part) or 1 / 0)
+
+    with pytest.raises(ZeroDivisionError):
+        learner(batch_tokens=19).update(1, PAIRS, ALL)
+    assert [len(part) for part in seen] == [4]
 
 
 def test_counts_what_is_real() -> None:

@@ -100,10 +100,16 @@ def test_projecting_in_parts_changes_nothing(
 ) -> None:
     batch = (pad(SOURCES, 6), pad(TARGETS, 9))
     at_once = gradients(network, [batch], tokens=14)
+    plain = plain_loss(network, *batch)
+    rows = []
+    honest = network.project
+    monkeypatch.setattr(network, "project", lambda part: rows.append(len(part)) or honest(part))
     monkeypatch.setattr(loss, "ROWS_AT_ONCE", 3)
     monkeypatch.setattr(loss, "LOGITS_AT_ONCE", 1)
 
     assert_same(gradients(network, [batch], tokens=14), at_once)
+    assert plain_loss(network, *batch) == pytest.approx(plain, rel=1e-10)
+    assert rows == [3, 3, 3, 3, 2] * 2
 
 
 def test_padding_takes_no_gradient(network: Transformer) -> None:

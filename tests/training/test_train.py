@@ -13,7 +13,7 @@ import torch
 from builder.blueprint.blueprint import Blueprint
 from builder.errors import BlueprintError, DataError, RunError, TrainingFailure
 from builder.generate import generate_lines
-from builder.run import Run
+from builder.run import WEIGHTS, Run
 from builder.training import loop
 from builder.training.checkpoint import damage
 from builder.training.train import train
@@ -21,14 +21,11 @@ from builder.training.validation import Measured
 from builder.weights import read_tensors, weights_of
 
 Load = Callable[..., Blueprint]
-
-
-def log_of(run: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]
+Read = Callable[[Path], list[dict[str, Any]]]
 
 
 def test_a_run_holds_what_the_design_says(
-    load: Load, tmp_path: Path, new_watch: Callable[..., Any]
+    load: Load, tmp_path: Path, new_watch: Callable[..., Any], log_of: Read
 ) -> None:
     watch = new_watch()
 
@@ -47,10 +44,11 @@ def test_a_run_holds_what_the_design_says(
     assert [event.step for event in watch.validations] == [10, 20]
     assert [event.step for event in watch.ends] == [20]
     assert watch.starts[0].pairs == 80
-    proof = [json.loads(line) for line in (run / "proof.jsonl").read_text().splitlines()]
+    proof = [json.loads(line) for line in (run / "proof.jsonl").read_text().split("\n")[:-1]]
     assert [pair["target"] for pair in proof] == [pair["source"][::-1] for pair in proof]
     events = [entry["event"] for entry in log_of(run)]
-    assert events == ["environment", "data", "validation", "progress", "validation", "finished"]
+    assert events[:4] == ["environment", "data", "validation", "checkpoint"]
+    assert events[4:] == ["progress", "validation", "checkpoint", "finished"]
     assert log_of(run)[1]["train"]["pairs"] == 80
 
 
@@ -167,6 +165,44 @@ def test_best_weights_are_kept_and_patience_ends(
     assert (run / "checkpoints" / "step-8").is_dir()
 
 
+def test_an_end_off_schedule_is_measured_but_does_not_count(
+    load: Load,
+    tmp_path: Path,
+    new_watch: Callable[..., Any],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    values = iter([2.0, 1.0])
+    monkeypatch.setattr(
+        loop, "measure", lambda *_, **__: Measured({"loss": next(values), "perplexity": 1.0}, ())
+    )
+    watch = new_watch()
+
+    run = train(load("training.steps=15"), tmp_path / "run", watch=watch)
+
+    last = run / "checkpoints" / "step-15"
+    assert (last / "weights.safetensors").read_bytes() == (run / WEIGHTS).read_bytes()
+    state = json.loads((last / "state.json").read_text())
+    assert (state["best"], state["validated"], state["waited"]) == (2.0, 10, 0)
+    assert [event.is_best for event in watch.validations] == [True, True]
+    assert watch.ends[0].best == 1.0
+
+
+def test_weights_are_there_from_the_first_checkpoint_on(
+    load: Load, tmp_path: Path, new_watch: Callable[..., Any]
+) -> None:
+    run = tmp_path / "run"
+    found = {}
+
+    def look(step: int) -> None:
+        found[step] = (run / WEIGHTS).is_file() and read_tensors(run / WEIGHTS)
+
+    train(load("training.checkpoint.every=4"), run, watch=new_watch(at=look))
+
+    assert [step for step in found if found[step]] == list(range(5, 21))
+    saved = read_tensors(run / "checkpoints" / "step-8" / WEIGHTS)
+    assert all(torch.equal(found[9][name], weight) for name, weight in saved.items())
+
+
 def test_minutes_end_a_training(load: Load, tmp_path: Path, new_watch: Callable[..., Any]) -> None:
     watch = new_watch()
 
@@ -185,6 +221,7 @@ def test_average_is_kept_when_it_is_as_good(
     value: float,
     *,
     kept: bool,
+    log_of: Read,
 ) -> None:
     values = iter([2.0, 1.0, value])
     monkeypatch.setattr(
@@ -207,7 +244,7 @@ def test_average_is_kept_when_it_is_as_good(
 
 
 def test_a_loss_that_is_no_number_stops_with_its_update(
-    load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, log_of: Read
 ) -> None:
     honest = loop.Learner.update
 
@@ -236,20 +273,6 @@ def test_a_rate_that_is_far_too_high_stops(load: Load, tmp_path: Path) -> None:
         train(load(schedule), tmp_path / "run")
 
 
-def test_refuses_places_that_cannot_hold_a_run(load: Load, tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("mine")
-    (tmp_path / "full").mkdir()
-    (tmp_path / "full" / "letter.txt").write_text("mine")
-
-    for name in ("file", "file/run", "full"):
-        with pytest.raises(RunError, match=name):
-            train(load(), tmp_path / name)
-        with pytest.raises(RunError, match=name):
-            train(load(), tmp_path / name, overwrite=True)
-    assert (tmp_path / "file").read_text() == "mine"
-    assert [path.name for path in (tmp_path / "full").iterdir()] == ["letter.txt"]
-
-
 @pytest.mark.skipif(os.geteuid() == 0, reason="nothing is read-only for root")
 def test_refuses_a_read_only_place(load: Load, tmp_path: Path) -> None:
     closed = tmp_path / "closed"
@@ -257,31 +280,3 @@ def test_refuses_a_read_only_place(load: Load, tmp_path: Path) -> None:
 
     with pytest.raises(RunError, match="closed"):
         train(load(), closed / "run")
-
-
-def test_overwrite_removes_only_what_the_run_owns(load: Load, tmp_path: Path) -> None:
-    run = train(load("training.steps=10"), tmp_path / "run")
-    (run / "letter.txt").write_text("mine")
-    (run / "backwards.onnx").write_text("old package")
-    before = (run / "weights.safetensors").read_bytes()
-
-    with pytest.raises(RunError, match="run"):
-        train(load("training.seed=2"), run)
-    assert (run / "weights.safetensors").read_bytes() == before
-
-    train(load("training.steps=5", "training.seed=2"), run, overwrite=True)
-
-    assert (run / "letter.txt").read_text() == "mine"
-    assert not (run / "backwards.onnx").exists()
-    assert (run / "weights.safetensors").read_bytes() != before
-    assert [path.name for path in (run / "checkpoints").iterdir()] == ["step-5"]
-
-
-def test_overwrite_removes_nothing_before_all_checks(load: Load, tmp_path: Path) -> None:
-    run = train(load("training.steps=5"), tmp_path / "run")
-    before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
-    (tmp_path / "task" / "valid.tsv").write_text("")
-
-    with pytest.raises(DataError):
-        train(load(), run, overwrite=True)
-    assert {path: path.read_bytes() for path in run.rglob("*") if path.is_file()} == before

@@ -2,11 +2,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import torch
+from torch import Tensor
 
 from builder.blueprint.blueprint import Blueprint
+from builder.nn.transformer import Transformer
 from builder.training import validation
 from builder.training.agreement import needed, with_vocabulary
 from builder.training.corpus import Corpus, read_corpus
@@ -25,12 +28,36 @@ def test_loss_does_not_depend_on_the_batches(
 ) -> None:
     learner, corpus = prepare(load("model.dropout=0"))
     losses = []
+    positions: list[int] = []
+    honest = validation.plain_loss
+
+    def plain_loss(model: Transformer, *ids: Tensor) -> float:
+        positions.append(max(side.numel() for side in ids))
+        return honest(model, *ids)
+
+    monkeypatch.setattr(validation, "plain_loss", plain_loss)
     for tokens in (1, 20, 1000):
         monkeypatch.setattr(validation, "FORWARD_TOKENS", tokens)
+        positions.clear()
         losses.append(validation_loss(learner.model, corpus))
+        assert tokens == 1 or max(positions) <= tokens
 
     assert losses[1:] == pytest.approx(losses[:1] * 2, rel=1e-5)
     assert losses[0] == pytest.approx(math.log(learner.model.output.shape[0]), rel=0.5)
+
+
+def test_long_sources_do_not_share_one_pass(
+    load: Callable[..., Blueprint], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "task" / "valid.tsv").write_text("abcdeabcde\ta\n" * 50)
+    learner, corpus = prepare(load())
+    sizes = []
+    monkeypatch.setattr(validation, "FORWARD_TOKENS", 100)
+    monkeypatch.setattr(validation, "plain_loss", lambda _, *ids: sizes.append(ids[0].shape) or 0.0)
+
+    validation_loss(learner.model, corpus)
+
+    assert set(sizes) == {(9, 11), (5, 11)}
 
 
 def test_measuring_twice_is_equal_and_draws_nothing(load: Callable[..., Blueprint]) -> None:

@@ -23,8 +23,9 @@ def heads_share_d_model(blueprint: Blueprint) -> Iterator[Finding]:
         heads = attention.heads
         if attention.d_k is None and d_model % heads:
             message = (
-                f"{heads} heads cannot share d_model={d_model} evenly; "
-                f"nearest: {_nearest_divisors(d_model, heads)}; or give `d_k`"
+                f"{heads} heads cannot share d_model={d_model} evenly; nearest heads: "
+                f"{_nearest_divisors(d_model, heads)}; nearest d_model: "
+                f"{_nearest_multiples(heads, d_model)}; or give `d_k`"
             )
             inputs = (at("model.d_model"), at(f"{path}.heads"), at(f"{path}.d_k"))
             yield Finding(inputs, message)
@@ -35,16 +36,17 @@ def rotary_turns_pairs(blueprint: Blueprint) -> Iterator[Finding]:
     model = blueprint.model
     for side, stack in _stacks(model):
         attention = stack.attention
-        shared = model.d_model // attention.heads if model.d_model % attention.heads == 0 else 0
-        d_k = attention.d_k or shared
-        if isinstance(stack.positions, Rotary) and d_k % 2:
+        if isinstance(stack.positions, Rotary) and _is_odd(attention, model.d_model):
             path = f"model.{side}"
             inputs = (
                 *(at(f"{path}.attention.{key}") for key in ("heads", "d_k")),
                 at(f"{path}.positions.kind"),
                 at("model.d_model"),
             )
-            message = f"rotary positions turn pairs of values, but d_k={d_k} (one head) is odd"
+            message = (
+                "rotary positions turn pairs of values, so the width of a head is even, but "
+                f"{_odd_width(attention, model.d_model)}"
+            )
             yield Finding(inputs, message)
 
 
@@ -68,6 +70,8 @@ def tied_tokenizers_are_shared(blueprint: Blueprint) -> Iterator[Finding]:
             f"`tie: {tie}` needs one vocabulary, but the tokenizers of source and target are not "
             "shared; allowed with two: none, target_output"
         )
+        if tokenizer.source == tokenizer.target:
+            message += "; these are alike and can be one: write `tokenizer.shared: true`"
         inputs = (at("model.embeddings.tie"), at("tokenizer.shared"), at("tokenizer.source"))
         yield Finding((*inputs, at("tokenizer.target")), message)
 
@@ -95,7 +99,8 @@ def positions_reach_far_enough(blueprint: Blueprint) -> Iterator[Finding]:
         if isinstance(stack.positions, Learned) and stack.positions.max_length < longest:
             message = (
                 f"learned positions end at {stack.positions.max_length:,} tokens, but "
-                f"data.max_length allows {longest:,}"
+                f"data.max_length allows {longest:,}; nearest: positions.max_length={longest:,} "
+                f"or data.max_length={stack.positions.max_length:,}"
             )
             path = at(f"model.{side}.positions.max_length")
             yield Finding((path, at(f"data.max_length.{text}")), message)
@@ -136,9 +141,32 @@ def _attentions(model: Model) -> Iterator[tuple[str, Attention]]:
     yield "model.decoder.cross_attention", model.decoder.cross_attention
 
 
-def _nearest_divisors(d_model: int, heads: int) -> str:
-    """The head counts below and above that divide d_model."""
-    divisors = [count for count in range(1, min(d_model, 1_000) + 1) if d_model % count == 0]
+def _is_odd(attention: Attention, d_model: int) -> bool:
+    """Whether the width of a head is odd; false where the heads cannot share d_model at all."""
+    shared = d_model // attention.heads if d_model % attention.heads == 0 else 0
+    return (attention.d_k or shared) % 2 == 1
+
+
+def _odd_width(attention: Attention, d_model: int) -> str:
+    """Where an odd width comes from, and the nearest values that give an even one."""
+    d_k, heads = attention.d_k, attention.heads
+    if d_k is not None:
+        return f"d_k={d_k} is odd; nearest: {_nearest_multiples(2, d_k)}"
+    found = f"d_model={d_model} and heads={heads} make d_k={d_model // heads}; "
+    if d_model % 2 == 0:
+        found += f"nearest heads: {_nearest_divisors(d_model // 2, heads)}; "
+    return f"{found}nearest d_model: {_nearest_multiples(2 * heads, d_model)}; or give `d_k`"
+
+
+def _nearest_multiples(step: int, number: int) -> str:
+    """The multiples of `step` below and above `number`."""
+    below = number - number % step
+    return ", ".join(str(found) for found in (below, below + step) if found)
+
+
+def _nearest_divisors(number: int, heads: int) -> str:
+    """The head counts below and above `heads` that divide `number`."""
+    divisors = [count for count in range(1, min(number, 1_000) + 1) if number % count == 0]
     below = [count for count in divisors if count < heads][-1:]
     above = [count for count in divisors if count > heads][:1]
     return ", ".join(map(str, below + above))

@@ -7,16 +7,18 @@ from collections.abc import Iterator
 
 from builder.blueprint.blueprint import Blueprint
 from builder.blueprint.checks.finding import Finding, at
-from builder.blueprint.data import ParallelFiles, Table
+from builder.blueprint.data import SPLITS, BuiltIn, ParallelFiles, Table
 from builder.blueprint.plan import vocabularies
-from builder.blueprint.tokenizer import BPE
+from builder.blueprint.tokenizer import BPE, Recipe
 from builder.errors import printable
 
 NAME_BYTES = 200
 """The longest name in UTF-8, so that `NAME.onnx` fits any file system."""
 
-UNNAMEABLE = frozenset({"Cc", "Cs", "Zl", "Zp"})
-"""Categories of Unicode that hold control characters, halves of characters and line breaks."""
+UNNAMEABLE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+"""Categories of Unicode: control and format characters, halves of characters, line breaks."""
+JOINERS = "\u200c\u200d"
+"""The format characters that spell words and emoji; no other is part of a name."""
 
 
 def name_is_a_file_name(blueprint: Blueprint) -> Iterator[Finding]:
@@ -29,8 +31,8 @@ def name_is_a_file_name(blueprint: Blueprint) -> Iterator[Finding]:
         wrong = "it does not begin with a full stop"
     elif name != name.strip():
         wrong = "it does not begin or end with a space"
-    elif any(unicodedata.category(letter) in UNNAMEABLE for letter in name):
-        wrong = "it has no control characters and no line breaks"
+    elif any(unicodedata.category(c) in UNNAMEABLE and c not in JOINERS for c in name):
+        wrong = "it has no control characters, no line breaks and nothing invisible"
     elif len(name.encode("utf-8", "surrogatepass")) > NAME_BYTES:
         wrong = f"it has at most {NAME_BYTES} bytes in UTF-8"
     if wrong:
@@ -42,7 +44,10 @@ def shared_tokenizer_is_one(blueprint: Blueprint) -> Iterator[Finding]:
     """One tokenizer for both sides cannot be two."""
     tokenizer = blueprint.tokenizer
     if tokenizer is not None and tokenizer.shared and tokenizer.source != tokenizer.target:
-        message = "a shared tokenizer is one, but source and target differ; write `shared: false`"
+        message = (
+            f"a shared tokenizer is one, but source ({_in_words(tokenizer.source)}) and target "
+            f"({_in_words(tokenizer.target)}) differ; write both alike, or `shared: false`"
+        )
         paths = ("shared", "source", "target")
         yield Finding(tuple(at(f"tokenizer.{path}") for path in paths), message)
 
@@ -55,7 +60,8 @@ def shared_vocabulary_is_one(blueprint: Blueprint) -> Iterator[Finding]:
     if sizes.source != sizes.target:
         message = (
             f"the tokenizer is shared, so both sizes are one; found {sizes.source:,} for "
-            f"source and {sizes.target:,} for target"
+            f"source and {sizes.target:,} for target; write one number, or `shared: false` in "
+            "the tokenizer"
         )
         paths = ("tokenizer.shared", "model.vocab_size.source", "model.vocab_size.target")
         yield Finding(tuple(map(at, paths)), message)
@@ -83,14 +89,28 @@ def columns_are_told_one_way(blueprint: Blueprint) -> Iterator[Finding]:
     """A table either has a header, and columns by name, or has none."""
     for path, pairs in _sources(blueprint):
         if isinstance(pairs, Table):
-            columns = pairs.columns
-            if isinstance(columns.source, str) != isinstance(columns.target, str):
+            ends = pairs.columns.source, pairs.columns.target
+            if isinstance(ends[0], str) != isinstance(ends[1], str):
+                named, numbered = ends if isinstance(ends[0], str) else ends[::-1]
                 message = (
-                    "one column is told by number (no header), the other by name (a header); "
-                    "tell both the same way"
+                    f"one column is told by number, {numbered} (no header), the other by name, "
+                    f"`{printable(str(named))}` (a header); tell both the same way"
                 )
-                ends = (f"{path}.columns.source", f"{path}.columns.target")
-                yield Finding(tuple(map(at, ends)), message)
+                paths = (f"{path}.columns.source", f"{path}.columns.target")
+                yield Finding(tuple(map(at, paths)), message)
+
+
+def builtin_is_used(blueprint: Blueprint) -> Iterator[Finding]:
+    """A built-in set stands for the splits that are not written, so one of them is not."""
+    builtin = getattr(blueprint.data, "builtin", None)
+    splits = [pairs for path, pairs in _sources(blueprint)]
+    if builtin and not any(isinstance(pairs, BuiltIn) for pairs in splits):
+        message = (
+            f"`builtin: {builtin}` stands for the splits that are not written, but "
+            f"{', '.join(SPLITS)} all are; drop it, or drop them"
+        )
+        paths = ("data.builtin", *(f"data.{split}" for split in SPLITS))
+        yield Finding(tuple(map(at, paths)), message)
 
 
 def paths_are_paths(blueprint: Blueprint) -> Iterator[Finding]:
@@ -112,12 +132,20 @@ TEXT_CHECKS = (
     shared_vocabulary_is_one,
     vocabulary_is_the_tokenizers,
     columns_are_told_one_way,
+    builtin_is_used,
     paths_are_paths,
 )
 
 
 def _sources(blueprint: Blueprint) -> Iterator[tuple[str, object]]:
     if blueprint.data is not None:
-        yield "data.train", blueprint.data.train
-        yield "data.valid", blueprint.data.valid
-        yield "data.test", blueprint.data.test
+        for split in SPLITS:
+            yield f"data.{split}", getattr(blueprint.data, split)
+
+
+def _in_words(recipe: Recipe) -> str:
+    """A recipe by the keys that are not at their defaults."""
+    values = recipe.model_dump(exclude_defaults=True)
+    return ", ".join(
+        [values.pop("kind"), *(f"{key}: {value}".lower() for key, value in values.items())]
+    )

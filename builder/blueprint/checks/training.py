@@ -6,6 +6,11 @@ from collections.abc import Iterator
 
 from builder.blueprint.blueprint import Blueprint
 from builder.blueprint.checks.finding import Finding, at
+from builder.blueprint.model import Learned
+
+LIMIT = ("generation.max_length.ratio", "generation.max_length.plus")
+SHORTEST = 2
+"""Tokens of the shortest output that says anything: one, and EOS."""
 
 
 def training_ends(blueprint: Blueprint) -> Iterator[Finding]:
@@ -16,34 +21,27 @@ def training_ends(blueprint: Blueprint) -> Iterator[Finding]:
         yield Finding((at("training.steps"), at("training.minutes")), message)
 
 
-def microbatch_fits_batch(blueprint: Blueprint) -> Iterator[Finding]:
-    """A part of an update is not larger than the update."""
-    training = blueprint.training
-    if training is None or training.microbatch_tokens is None:
-        return
-    if training.microbatch_tokens > training.batch_tokens:
-        message = (
-            f"microbatch_tokens={training.microbatch_tokens:,} is more than the whole update, "
-            f"batch_tokens={training.batch_tokens:,}"
-        )
-        inputs = (at("training.microbatch_tokens"), at("training.batch_tokens"))
-        yield Finding(inputs, message)
-
-
 def longest_pair_fits(blueprint: Blueprint) -> Iterator[Finding]:
-    """The longest target that the data section lets in fits into one forward pass."""
+    """The longest pair that the data section lets in fits into an update, and into each pass."""
     training, data = blueprint.training, blueprint.data
     if training is None or data is None:
         return
-    longest = data.max_length.target
-    for key in ("batch_tokens", "microbatch_tokens"):
-        tokens = getattr(training, key)
-        if tokens is not None and tokens < longest:
-            message = (
-                f"{key}={tokens:,} cannot hold the longest target, "
-                f"data.max_length.target={longest:,} tokens"
-            )
-            yield Finding((at(f"training.{key}"), at("data.max_length.target")), message)
+    yield from _holds("batch_tokens", training.batch_tokens, "target", data.max_length.target)
+    if training.microbatch_tokens is not None:
+        for side in ("source", "target"):
+            longest = getattr(data.max_length, side)
+            yield from _holds("microbatch_tokens", training.microbatch_tokens, side, longest)
+
+
+def _holds(key: str, tokens: int, side: str, longest: int) -> Iterator[Finding]:
+    if tokens < longest:
+        message = (
+            f"{key}={tokens:,} cannot hold the longest {side}, data.max_length.{side}="
+            f"{longest:,} tokens; nearest: {key}={longest:,}"
+        )
+        if tokens > 1:
+            message += f" or data.max_length.{side}={tokens:,}"
+        yield Finding((at(f"training.{key}"), at(f"data.max_length.{side}")), message)
 
 
 def averaged_checkpoints_are_kept(blueprint: Blueprint) -> Iterator[Finding]:
@@ -54,26 +52,46 @@ def averaged_checkpoints_are_kept(blueprint: Blueprint) -> Iterator[Finding]:
     if checkpoint.average > checkpoint.keep:
         message = (
             f"average={checkpoint.average:,} needs as many checkpoints, but "
-            f"keep={checkpoint.keep:,} are kept"
+            f"keep={checkpoint.keep:,} are kept; nearest: keep={checkpoint.average:,} or "
+            f"average={checkpoint.keep:,}"
         )
         paths = ("training.checkpoint.average", "training.checkpoint.keep")
         yield Finding(tuple(map(at, paths)), message)
 
 
 def output_may_have_length(blueprint: Blueprint) -> Iterator[Finding]:
-    """The limit leaves room for one token at least."""
+    """The limit leaves room for one token and EOS, whatever the source."""
     limit = blueprint.generation.max_length
-    if limit.ratio == 0 and limit.plus == 0:
-        paths = ("generation.max_length.ratio", "generation.max_length.plus")
-        yield Finding(
-            tuple(map(at, paths)), "ratio and plus are both 0: no output could be written"
+    if round(limit.ratio, 6) == 0 and limit.plus < SHORTEST:
+        message = (
+            f"ratio={limit.ratio:g} and plus={limit.plus} leave no room for one token and EOS; "
+            f"nearest: plus={SHORTEST}"
         )
+        yield Finding(tuple(map(at, LIMIT)), message)
+
+
+def output_fits_positions(blueprint: Blueprint) -> Iterator[Finding]:
+    """A limit that is one number is not beyond the positions that the decoder has.
+
+    One that grows with the source is cut at the positions instead.
+    """
+    limit, positions = blueprint.generation.max_length, blueprint.model.decoder.positions
+    if not isinstance(positions, Learned) or round(limit.ratio, 6) != 0:
+        return
+    if limit.plus > positions.max_length:
+        message = (
+            f"generation.max_length is plus={limit.plus:,} tokens for every source, but the "
+            f"decoder's learned positions end at {positions.max_length:,}; nearest: "
+            f"plus={positions.max_length:,} or positions.max_length={limit.plus:,}"
+        )
+        paths = (*LIMIT, "model.decoder.positions.max_length")
+        yield Finding(tuple(map(at, paths)), message)
 
 
 TRAINING_CHECKS = (
     training_ends,
-    microbatch_fits_batch,
     longest_pair_fits,
     averaged_checkpoints_are_kept,
     output_may_have_length,
+    output_fits_positions,
 )

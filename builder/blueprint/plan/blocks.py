@@ -1,8 +1,7 @@
-"""A blueprint into what its model will cost, by closed formulas: no data, no weights."""
+"""A blueprint into the blocks of its network, with the shape of every tensor."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -18,44 +17,8 @@ from builder.blueprint.model import (
     RMSNorm,
     head_widths,
 )
+from builder.blueprint.plan.amount import Amount, Rows, Shape
 from builder.blueprint.tokenizer import BPE, Tokenizer
-
-Rows = int | str
-"""The size of a vocabulary, or its symbol where it is not known yet."""
-Shape = tuple[Rows, ...]
-
-
-@dataclass(frozen=True)
-class Parameters:
-    """A number of parameters; a vocabulary of unknown size stays a symbol."""
-
-    fixed: int = 0
-    per_row: tuple[tuple[str, int], ...] = ()
-    """Parameters for each row of an unknown vocabulary, by its symbol."""
-
-    @classmethod
-    def of(cls, shape: Shape) -> Parameters:
-        """The parameters of one tensor."""
-        size, symbol = 1, ""
-        for axis in shape:
-            if isinstance(axis, str):
-                symbol = axis
-            else:
-                size *= axis
-        return cls(per_row=((symbol, size),)) if symbol else cls(size)
-
-    def __add__(self, other: Parameters) -> Parameters:
-        rows = Counter(dict(self.per_row))
-        rows.update(dict(other.per_row))
-        return Parameters(self.fixed + other.fixed, tuple(rows.items()))
-
-    def __mul__(self, copies: int) -> Parameters:
-        rows = tuple((symbol, size * copies) for symbol, size in self.per_row)
-        return Parameters(self.fixed * copies, rows)
-
-    def __str__(self) -> str:
-        terms = [f"{self.fixed:,}"] if self.fixed or not self.per_row else []
-        return " + ".join([*terms, *(f"{size:,}·{symbol}" for symbol, size in self.per_row)])
 
 
 @dataclass(frozen=True)
@@ -69,51 +32,38 @@ class Block:
     """How many layers have one."""
     tied_to: str = ""
     """The block that owns the tensors, where this one only borrows them."""
+    is_table: bool = False
+    """Whether its rows are looked up."""
 
     @property
-    def parameters(self) -> Parameters:
+    def parameters(self) -> Amount:
         """What the block adds to the model, over all its copies."""
         if self.tied_to:
-            return Parameters()
-        return sum(map(Parameters.of, self.shapes.values()), Parameters()) * self.copies
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What a blueprint will cost."""
-
-    name: str
-    blocks: tuple[Block, ...]
-
-    @property
-    def parameters(self) -> Parameters:
-        """All parameters, shared ones once."""
-        return sum((block.parameters for block in self.blocks), Parameters())
+            return Amount()
+        return sum(map(Amount.of, self.shapes.values()), Amount()) * self.copies
 
     def as_dict(self) -> dict[str, Any]:
-        """The plan as plain values, for JSON."""
-        blocks = [
-            {
-                "name": block.name,
-                "copies": block.copies,
-                "tied_to": block.tied_to or None,
-                "shapes": {name: list(shape) for name, shape in block.shapes.items()},
-                "parameters": _as_dict(block.parameters),
-            }
-            for block in self.blocks
-        ]
-        return {"name": self.name, "parameters": _as_dict(self.parameters), "blocks": blocks}
+        """The block as plain values, for JSON."""
+        return {
+            "name": self.name,
+            "copies": self.copies,
+            "tied_to": self.tied_to or None,
+            "shapes": {name: list(shape) for name, shape in self.shapes.items()},
+            "parameters": self.parameters.as_dict(),
+        }
 
 
-def make_plan(blueprint: Blueprint) -> Plan:
-    """Count the parameters of every block."""
+def blocks_of(blueprint: Blueprint) -> tuple[Block, ...]:
+    """Every block, in the order of the computation."""
     model = blueprint.model
-    blocks = [
-        *_embeddings(blueprint),
+    source, target, output = _embeddings(blueprint)
+    return (
+        source,
         *_stack("encoder", model.encoder, model.d_model),
+        target,
         *_stack("decoder", model.decoder, model.d_model),
-    ]
-    return Plan(blueprint.name, tuple(blocks))
+        output,
+    )
 
 
 def vocabularies(blueprint: Blueprint) -> tuple[Rows, Rows]:
@@ -133,20 +83,23 @@ def _learned_rows(tokenizer: Tokenizer | None, side: str, symbol: str) -> Rows:
     return recipe.vocab_size if isinstance(recipe, BPE) else symbol
 
 
-def _embeddings(blueprint: Blueprint) -> Iterator[Block]:
+def _embeddings(blueprint: Blueprint) -> tuple[Block, Block, Block]:
     """The three matrices as long as the vocabulary, each once."""
     d_model, tie = blueprint.model.d_model, blueprint.model.embeddings.tie
     source, target = vocabularies(blueprint)
-    yield Block("source embedding", {"weight": (source, d_model)})
-    tied = "source embedding" if tie in ("source_target", "all") else ""
-    yield Block("target embedding", {"weight": (target, d_model)}, tied_to=tied)
+    tied_target = "source embedding" if tie in ("source_target", "all") else ""
     owners = {
         "source_output": "source embedding",
         "all": "source embedding",
         "target_output": "target embedding",
     }
-    tied = owners.get(tie, "")
-    yield Block("output projection", {"weight": (d_model, target)}, tied_to=tied)
+    return (
+        Block("source embedding", {"weight": (source, d_model)}, is_table=True),
+        Block(
+            "target embedding", {"weight": (target, d_model)}, tied_to=tied_target, is_table=True
+        ),
+        Block("output projection", {"weight": (d_model, target)}, tied_to=owners.get(tie, "")),
+    )
 
 
 def _stack(side: str, stack: Encoder | Decoder, d_model: int) -> Iterator[Block]:
@@ -154,7 +107,7 @@ def _stack(side: str, stack: Encoder | Decoder, d_model: int) -> Iterator[Block]
     norms = ["attention_norm", "feed_forward_norm"]
     if isinstance(stack.positions, Learned):
         shape = (stack.positions.max_length, d_model)
-        yield Block(f"{side} positions", {"weight": shape})
+        yield Block(f"{side} positions", {"weight": shape}, is_table=True)
     yield Block(f"{side} attention", _attention(stack.attention, d_model), layers)
     if isinstance(stack, Decoder):
         cross = _attention(stack.cross_attention, d_model)
@@ -197,14 +150,3 @@ def _norm(name: str, norm: Norm, d_model: int) -> Iterator[tuple[str, Shape]]:
     yield f"{name}.weight", (d_model,)
     if not isinstance(norm, RMSNorm):
         yield f"{name}.bias", (d_model,)
-
-
-def _as_dict(parameters: Parameters) -> dict[str, Any]:
-    """Plain values; `total` is null while a vocabulary is not known."""
-    known = not parameters.per_row
-    return {
-        "total": parameters.fixed if known else None,
-        "fixed": parameters.fixed,
-        "per_row": dict(parameters.per_row),
-        "text": str(parameters),
-    }

@@ -1,0 +1,275 @@
+"""What other toolkits call things, and what that is here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+
+RENAMED = {
+    "extends": "inherits include parent",
+    "name": "experiment experiment_name run_name project",
+    "model.layers": (
+        "num_layers n_layers depth num_hidden_layers num_blocks num_transformer_layers"
+    ),
+    "model.encoder.layers": "num_encoder_layers n_encoder_layers encoder_layers enc_layers",
+    "model.decoder.layers": "num_decoder_layers n_decoder_layers decoder_layers dec_layers",
+    "model.d_model": (
+        "hidden_size hidden_dim emb_dim embed_dim embedding_dim embedding_size emb_size dim n_embd "
+        "n_embed model_dim model_size rnn_size word_vec_size transformer_model_size units width "
+        "encoder_embed_dim decoder_embed_dim"
+    ),
+    "model.attention.heads": (
+        "n_heads num_heads num_attention_heads attention_heads transformer_attention_heads"
+    ),
+    "model.encoder.attention.heads": "encoder_attention_heads num_encoder_heads",
+    "model.decoder.attention.heads": "decoder_attention_heads num_decoder_heads",
+    "model.attention.d_k": "head_dim d_head key_dim dim_head d_kv head_size",
+    "model.attention.d_v": "value_dim",
+    "model.attention.bias": "attention_bias qkv_bias add_qkvbias",
+    "model.feed_forward.d_ff": (
+        "ff_size ffn_dim ffn_size ff_dim intermediate_size dim_feedforward feed_forward_size "
+        "d_inner d_hidden transformer_ff filter_size inner_dim ffn_embed_dim n_inner "
+        "transformer_feed_forward_num_hidden"
+    ),
+    "model.encoder.feed_forward.d_ff": "encoder_ffn_dim encoder_ffn_embed_dim",
+    "model.decoder.feed_forward.d_ff": "decoder_ffn_dim decoder_ffn_embed_dim",
+    "model.feed_forward.activation": (
+        "activation_function hidden_act act activation_fn mlp_activation_fn act_fn ff_activation"
+    ),
+    "model.norm": "norm_type normalization normalization_layer",
+    "model.norm.eps": "layer_norm_eps layer_norm_epsilon norm_eps rms_norm_eps",
+    "model.positions": (
+        "position_encoding positional_encoding pos_enc position_embedding position_embedding_type "
+        "position_encoding_type transformer_positional_embedding_type pos_emb"
+    ),
+    "model.positions.base": "rope_theta rotary_base rotary_theta",
+    "model.dropout": (
+        "dropout_rate drop_rate dropout_prob p_dropout pdrop dropout_p transformer_dropout"
+    ),
+    "model.dropout.residual": (
+        "hidden_dropout hidden_dropout_prob resid_pdrop residual_dropout "
+        "transformer_dropout_prepost"
+    ),
+    "model.dropout.embedding": "embed_dropout embedding_dropout emb_dropout embd_pdrop",
+    "model.dropout.attention": (
+        "attention_dropout attn_dropout attn_pdrop attention_probs_dropout_prob "
+        "transformer_dropout_attention"
+    ),
+    "model.dropout.activation": (
+        "activation_dropout relu_dropout ff_dropout ffn_dropout transformer_dropout_act"
+    ),
+    "model.encoder.mask.before": "window_size sliding_window attention_window local_window",
+    "model.embeddings.tie": "weight_tying weight_tying_type tying",
+    "model.embeddings.scale": "scale_embedding embedding_scale",
+    "model.vocab_size": "vocabulary_size n_vocab num_tokens n_tokens",
+    "model.vocab_size.source": "src_vocab_size source_vocab_size encoder_vocab_size",
+    "model.vocab_size.target": "tgt_vocab_size target_vocab_size decoder_vocab_size",
+    "tokenizer": "tokenization subword tokenizer_type tokenizer_config",
+    "tokenizer.kind": "level bpe_type tokenizer_class",
+    "tokenizer.vocab_size": "voc_limit bpe_codes num_merges num_words vocab_limit",
+    "tokenizer.lowercase": "do_lower_case lowercasing",
+    "tokenizer.shared": "share_vocab shared_vocab joint_vocab joined_dictionary shared_vocabulary",
+    "data": "dataset corpus",
+    "data.max_length": (
+        "max_len max_seq_len max_seq_length max_position_embeddings block_size n_ctx"
+    ),
+    "data.max_length.source": "src_seq_length max_source_positions max_source_length",
+    "data.max_length.target": "tgt_seq_length max_target_positions max_target_length",
+    "data.train": "training_data train_file train_set",
+    "data.valid": (
+        "dev validation val valid_set validation_file validation_data dev_set "
+        "validation_source validation_target"
+    ),
+    "data.train.source": "src path_src src_train",
+    "data.train.target": "trg tgt path_tgt path_trg trg_train tgt_train",
+    "training": "trainer train_config fit learning",
+    "training.steps": "max_steps train_steps total_steps max_updates num_steps updates",
+    "training.schedule": (
+        "scheduler lr_scheduler lr_scheduler_type learning_rate_scheduler scheduling "
+        "learning_rate_scheduler_type decay_method lr_schedule"
+    ),
+    "training.schedule.learning_rate": (
+        "lr max_lr peak_lr base_lr initial_learning_rate learning_rate_peak"
+    ),
+    "training.schedule.warmup": (
+        "warmup_steps warmup_updates n_warmup num_warmup_steps learning_rate_warmup lr_warmup"
+    ),
+    "training.schedule.factor": "learning_rate_factor lr_factor noam_factor",
+    "training.optimizer": "optim optimiser",
+    "training.optimizer.eps": "adam_eps adam_epsilon",
+    "training.optimizer.betas": "adam_betas optimizer_betas",
+    "training.label_smoothing": "smoothing label_smoothing_factor smoothing_value",
+    "training.clip": (
+        "grad_clip max_grad_norm clip_norm gradient_clipping clip_grad_norm gradient_clip_val "
+        "gradient_clipping_threshold"
+    ),
+    "training.validate": "validation_config evaluation evaluate",
+    "training.validate.every": (
+        "validation_freq valid_steps eval_steps validate_interval_updates eval_every eval_interval"
+    ),
+    "training.validate.metric": (
+        "eval_metric early_stopping_metric best_checkpoint_metric metric_for_best_model "
+        "optimized_metric"
+    ),
+    "training.validate.patience": (
+        "early_stopping early_stopping_patience max_num_checkpoint_not_improved"
+    ),
+    "training.checkpoint.every": (
+        "save_steps save_checkpoint_steps save_interval_updates checkpoint_interval save_every"
+    ),
+    "training.checkpoint.keep": (
+        "keep_last_ckpts keep_best_ckpts keep_checkpoint keep_last_epochs keep_interval_updates "
+        "save_total_limit keep_last_params"
+    ),
+    "training.seed": "random_seed manual_seed",
+    "training.threads": "num_threads n_threads",
+    "generation": "testing decoding inference generate search",
+    "generation.max_length.ratio": "max_len_a",
+    "generation.max_length.plus": "max_len_b max_new_tokens max_output_length",
+}
+"""Names whose value means the same here, under ours."""
+
+YES = ("true", "yes", "1")
+NO = ("false", "no", "0")
+
+TRANSLATED: dict[str, tuple[str, dict[tuple[str, ...], str]]] = {
+    "norm_first normalize_before pre_norm pre_layer_norm pre_ln encoder_normalize_before "
+    "decoder_normalize_before": ("model.norm.placement", {YES: "pre", NO: "post"}),
+    "post_norm": ("model.norm.placement", {YES: "post", NO: "pre"}),
+    "layer_norm_position norm_position normalization_position": (
+        "model.norm.placement",
+        {("pre", "prenorm", "before"): "pre", ("post", "postnorm", "after"): "post"},
+    ),
+    "layer_norm": ("model.norm.placement", {("pre", *YES): "pre", ("post", *NO): "post"}),
+    "rms_norm use_rmsnorm": (
+        "model.norm",
+        {YES: "rms_norm", NO: "layer_norm"},
+    ),
+    "rope use_rope rotary rotary_pos_emb rotary_embedding use_rotary": (
+        "model.positions",
+        {YES: "rotary"},
+    ),
+    "encoder_learned_pos decoder_learned_pos learned_pos learned_positions": (
+        "model.positions",
+        {YES: "learned", NO: "sinusoidal"},
+    ),
+    "no_token_positional_embeddings no_positions": ("model.positions", {YES: "none"}),
+    "ff_glu use_swiglu swiglu ff_swish": ("model.feed_forward.activation", {YES: "swiglu"}),
+    "share_embeddings tie_weights tie_embeddings tied_embeddings share_all_embeddings "
+    "three_way_tying tie_all_embeddings": ("model.embeddings.tie", {YES: "all", NO: "none"}),
+    "tie_word_embeddings share_decoder_embeddings tied_softmax tie_output tie_projection "
+    "share_decoder_input_output_embed": (
+        "model.embeddings.tie",
+        {YES: "target_output", NO: "none"},
+    ),
+    "share_source_target_embeddings share_encoder_decoder_embeddings": (
+        "model.embeddings.tie",
+        {YES: "source_target", NO: "none"},
+    ),
+    "no_scale_embedding": ("model.embeddings.scale", {YES: "false", NO: "true"}),
+}
+"""Names whose value is another here: ours, and for their values our values."""
+
+NOTED = {
+    "training.batch_tokens": (
+        "batch_size bs max_tokens train_batch_size per_device_train_batch_size tokens_per_batch",
+        "it counts the target tokens of one update",
+    ),
+    "training.microbatch_tokens": (
+        (
+            "accum_count grad_accum accumulation_steps update_freq gradient_accumulation_steps "
+            "batch_multiplier update_interval"
+        ),
+        "it gives the positions of one forward pass, not a number of passes",
+    ),
+    "training.optimizer.betas": ("beta1 beta2 adam_beta1 adam_beta2", "a list of the two"),
+    "training.steps": (
+        "epochs num_epochs max_epochs num_train_epochs n_epochs",
+        "it counts updates; or give `training.minutes`",
+    ),
+    "": (
+        "pad_id eos_id bos_id unk_id pad_token_id eos_token_id bos_token_id padding_idx pad_token",
+        "the control ids (pad, bos, eos, unk) are fixed, four rows of every vocabulary",
+    ),
+}
+"""Names that have no exact counterpart, under the nearest of ours, with the difference."""
+
+WORDS = {
+    "sinusoidal": "sine sinusoid sincos sin fixed absolute",
+    "learned": "learnt trainable trained embedding",
+    "rotary": "rope rotary_embedding",
+    "none": "no_positions no_tying false",
+    "full": "bidirectional global all_to_all",
+    "causal": "autoregressive triangular unidirectional",
+    "window": "local sliding sliding_window windowed",
+    "layer_norm": "ln standard",
+    "rms_norm": "rms t5",
+    "pre": "prenorm pre_norm pre_ln before true",
+    "post": "postnorm post_norm post_ln after false",
+    "swiglu": "glu silu_glu swish_glu gated_silu",
+    "all": "three_way src_trg_softmax shared true",
+    "source_target": "src_trg src_tgt",
+    "source_output": "src_softmax",
+    "target_output": "trg_softmax tgt_softmax",
+    "char": "character",
+    "word": "whitespace",
+    "bpe": "sentencepiece spm subword",
+    "noam": "transformer",
+    "inverse_sqrt": "rsqrt inv_sqrt isr inverse_square_root",
+    "constant": "constant_with_warmup fixed flat",
+    "loss": "ppl perplexity nll cross_entropy",
+    "exact_match": "accuracy acc sequence_accuracy seq_acc",
+    "token_error": "per",
+    "char_error": "cer",
+}
+"""Words for a choice, under ours."""
+
+
+@dataclass(frozen=True)
+class Foreign:
+    """A name of another toolkit, explained."""
+
+    ours: str = ""
+    """Our key path; empty where there is none."""
+    values: Mapping[str, str] = field(default_factory=dict)
+    """Our values by theirs, in lower case; what is not among them means the same here."""
+    note: str = ""
+
+
+def explain(name: str) -> Foreign | None:
+    """What the name is here; None for one that no toolkit is known to use."""
+    return _table().get(plain(name))
+
+
+def translate(word: str, choices: Iterable[str]) -> str:
+    """The choice that others call `word`; empty if there is none."""
+    return next((ours for ours in choices if plain(word) in _words_for(ours)), "")
+
+
+def plain(word: str) -> str:
+    """A word without what people vary: case, underscores, plural."""
+    return word.lower().replace("_", "").replace("-", "").rstrip("s")
+
+
+@cache
+def _words_for(ours: str) -> frozenset[str]:
+    return frozenset(map(plain, WORDS.get(ours, "").split()))
+
+
+@cache
+def _table() -> dict[str, Foreign]:
+    table: dict[str, Foreign] = {}
+
+    def put(names: str, foreign: Foreign) -> None:
+        table.update(dict.fromkeys(map(plain, names.split()), foreign))
+
+    for ours, names in RENAMED.items():
+        put(names, Foreign(ours))
+    for names, (ours, values) in TRANSLATED.items():
+        put(
+            names, Foreign(ours, {their: our for theirs, our in values.items() for their in theirs})
+        )
+    for ours, (names, note) in NOTED.items():
+        put(names, Foreign(ours, note=note))
+    return table

@@ -1,0 +1,153 @@
+"""A plan into lines of text that fit on a narrow page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import zip_longest
+from textwrap import wrap
+
+from builder.blueprint.blueprint import Blueprint
+from builder.blueprint.model import Model
+from builder.blueprint.plan import Plan
+from builder.blueprint.plan.blocks import Block
+from builder.blueprint.plan.drawing import Drawing
+from builder.blueprint.plan.duration import Duration
+from builder.blueprint.plan.flops import TRAINING, Flops
+from builder.blueprint.summary import describe_stack
+from builder.errors import printable
+
+WIDTH = 100
+"""Columns."""
+LABEL = 26
+"""Columns of what a line is about."""
+NO_BREAK = "\N{NO-BREAK SPACE}"
+
+
+def describe(blueprint: Blueprint, plan: Plan) -> Iterator[str]:
+    """What a blueprint says and everything that its plan holds, from the whole to the detail."""
+    sections = (
+        _head(blueprint),
+        _choices(blueprint.model),
+        _blocks(plan),
+        _totals(plan),
+        _file(plan),
+        _memory(plan),
+        _duration(plan.duration),
+        _masks(plan.masks),
+        _shapes(plan.blocks),
+    )
+    filled = [lines for section in sections if (lines := list(section))]
+    for number, lines in enumerate(filled):
+        yield from ["", *lines] if number else lines
+
+
+def _head(blueprint: Blueprint) -> Iterator[str]:
+    for line in (blueprint.name, *blueprint.description.splitlines()):
+        yield from wrap(printable(line), WIDTH)
+
+
+def _choices(model: Model) -> Iterator[str]:
+    yield from _labelled("encoder", describe_stack(model.encoder))
+    yield from _labelled("decoder", describe_stack(model.decoder))
+
+
+def _blocks(plan: Plan) -> Iterator[str]:
+    """One line for each block: its layers, its parameters, its operations for each token."""
+    columns = ("layers", "parameters", "FLOPs / source token", "/ target token")
+    rows = [("", *columns), *(_row(block, plan.flops_by_block) for block in plan.blocks)]
+    widths = [max(len(row[column]) for row in rows) for column in range(1, len(columns) + 1)]
+    for name, *cells in rows:
+        text = "  ".join(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True))
+        yield f"{name:<{LABEL}}{text}".rstrip()
+
+
+def _row(block: Block, flops_by_block: Mapping[str, Flops]) -> tuple[str, ...]:
+    flops = flops_by_block.get(block.name, Flops())
+    return (
+        block.name,
+        str(block.copies) if block.copies > 1 else "",
+        f"= {block.tied_to}" if block.tied_to else str(block.parameters),
+        *(amount.short() if amount else "" for amount in (flops.source, flops.target)),
+    )
+
+
+def _totals(plan: Plan) -> Iterator[str]:
+    lengths, training = plan.lengths, plan.flops * TRAINING
+    yield from _labelled("parameters", str(plan.parameters))
+    yield from _labelled(
+        "FLOPs, forward",
+        f"{_by_token(plan.flops)}, in pairs of {lengths.source:,} + {lengths.target:,} tokens; "
+        "a multiply-add counts as 2",
+    )
+    yield from _labelled("FLOPs, training", _by_token(training))
+    yield from _labelled(
+        "key-value cache",
+        f"{plan.cache.per_target_token:,} bytes for each target token, "
+        f"{plan.cache.per_source_token:,} for each source token",
+    )
+
+
+def _by_token(flops: Flops) -> str:
+    return f"{flops.source.short()} for each source token, {flops.target.short()} for each target"
+
+
+def _file(plan: Plan) -> Iterator[str]:
+    yield from _labelled("weights in the ONNX file", "shared ones once")
+    for precision, size in plan.file.items():
+        yield from _labelled(f"  {precision}", size.short("B"))
+
+
+def _memory(plan: Plan) -> Iterator[str]:
+    """What training takes, and for which batch."""
+    batch = plan.batch
+    pairs = f"{batch.pairs:,} pairs of {batch.source:,} + {batch.target:,} tokens at once"
+    yield from _labelled("training memory", f"about {plan.memory.total.short('B')}, with {pairs}")
+    for name, size in plan.memory.parts().items():
+        yield from _labelled(f"  {name}", size.short("B"))
+
+
+def _duration(duration: Duration | None) -> Iterator[str]:
+    if duration is None:
+        return
+    text = f"{duration.tokens_per_second:,.0f} target tokens per second"
+    if duration.seconds is not None and duration.updates is not None:
+        text = f"about {_clock(duration.seconds)} for {duration.updates:,.0f} updates, at {text}"
+    yield from _labelled("training time", text)
+    ratio = f"{duration.flops_ratio:.3g} times the FLOPs per target token of that run"
+    yield from _labelled("", f"{ratio}; assumed: {', '.join(duration.assumed)}")
+
+
+def _clock(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    if minutes < 90:
+        return f"{seconds / 60:.2g} min"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours:,} h {minutes:02} min"
+
+
+def _masks(masks: Sequence[Drawing]) -> Iterator[str]:
+    """The pictures side by side."""
+    columns = [[*mask.caption, *(" ".join(row) for row in mask.rows)] for mask in masks]
+    width = max(len(line) for column in columns for line in column) + 4
+    yield "masks: each row may attend to the columns marked ■, padding apart"
+    for lines in zip_longest(*columns):
+        yield "".join(f"{line:<{width}}" for line in lines).rstrip()
+
+
+def _shapes(blocks: Iterable[Block]) -> Iterator[str]:
+    """The shape of every tensor of one layer."""
+    yield "shapes: matrices are input×output, tables rows×width"
+    for block in blocks:
+        shapes = (
+            f"{name}{NO_BREAK}{'×'.join(map(str, shape))}" for name, shape in block.shapes.items()
+        )
+        yield from _labelled(block.name, ", ".join(shapes))
+
+
+def _labelled(label: str, text: str) -> list[str]:
+    """A label and its text, wrapped into a column of its own."""
+    line = f"{label:<{LABEL - 1}} {text}"
+    lines = wrap(line, WIDTH, subsequent_indent=" " * LABEL, break_on_hyphens=False)
+    return [line.replace(NO_BREAK, " ") for line in lines]

@@ -1,0 +1,116 @@
+"""The names of other toolkits lead to ours, with the value where it is another."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+
+from builder.blueprint.blueprint import WrittenBlueprint
+from builder.blueprint.fields import walk_schema, words
+from builder.blueprint.foreign import NOTED, RENAMED, TRANSLATED, WORDS, explain, plain, translate
+from builder.blueprint.nodes import dotted
+from builder.errors import Problem
+
+Refuse = Callable[..., list[Problem]]
+
+NAMES = [
+    name
+    for names in (*RENAMED.values(), *TRANSLATED, *(names for names, _ in NOTED.values()))
+    for name in names.split()
+]
+KEYS = [(dotted(path), info) for path, info in walk_schema(WrittenBlueprint)]
+
+
+@pytest.mark.parametrize(
+    ("text", "right"),
+    [
+        ("model: {num_layers: 2}", ["`model.layers`"]),
+        ("model: {encoder: {num_layers: 2}}", ["`model.encoder.layers`"]),
+        ("model: {decoder: {ff_size: 2}}", ["`model.decoder.feed_forward.d_ff`"]),
+        ("model: {decoder: {tie_weights: true}}", ["`model.embeddings.tie`", "`all`"]),
+        ("model: {n_heads: 2}", ["`model.attention.heads`"]),
+        ("model: {attention: {num_heads: 2}}", ["`model.attention.heads`"]),
+        ("model: {num_attention_heads: 2}", ["`model.attention.heads`"]),
+        ("model: {hidden_size: 2}", ["`model.d_model`"]),
+        ("model: {emb_dim: 2}", ["`model.d_model`"]),
+        ("model: {n-embd: 2}", ["`model.d_model`"]),
+        ("model: {hiddenSize: 2}", ["`model.d_model`"]),
+        ("model: {ff_size: 2}", ["`model.feed_forward.d_ff`"]),
+        ("model: {encoder-ffn-embed-dim: 2}", ["`model.encoder.feed_forward.d_ff`"]),
+        ("model: {rope: true}", ["`model.positions`", "`rotary`"]),
+        ("model: {prenorm: true}", ["`model.norm.placement`", "`pre`"]),
+        ("model: {norm_first: False}", ["`model.norm.placement`", "`post`"]),
+        ("model: {encoder: {layer_norm: pre}}", ["`model.encoder.norm.placement`", "`pre`"]),
+        ("model: {share_embeddings: true}", ["`model.embeddings.tie`", "`all`"]),
+        ("model: {tied_softmax: true}", ["`model.embeddings.tie`", "`target_output`"]),
+        ("model: {attention_dropout: 0}", ["`model.dropout.attention`"]),
+        ("model: {pad_token_id: 0}", ["control ids"]),
+        ("training: {steps: 1, lr: 2}", ["`training.schedule.learning_rate`"]),
+        ("training: {steps: 1, schedule: {kind: noam, lr: 2}}", ["`factor`"]),
+        ("training: {steps: 1, warmup_updates: 2}", ["`training.schedule.warmup`"]),
+        ("training: {steps: 1, bs: 2}", ["`training.batch_tokens`", "target tokens"]),
+        ("training: {steps: 1, epochs: 2}", ["`training.steps`", "minutes"]),
+        ("training: {steps: 1, adam_beta1: 0.9}", ["`training.optimizer.betas`"]),
+        ("testing: {beam_size: 5}", ["`generation`"]),
+        ("tokenizer: {kind: char, target: {voc_limit: 5}}", ["`tokenizer.target.vocab_size`"]),
+        ("data: {valid: {src: a, trg: b}, train: {builtin: dates}}", ["`data.valid.source`"]),
+        ("model: {positions: rope}", ["`rotary`"]),
+        ("model: {norm: {placement: prenorm}}", ["`pre`"]),
+        ("model: {embeddings: {tie: true}}", ["`all`"]),
+        ("model: {feed_forward: {activation: glu}}", ["`swiglu`"]),
+        ("training: {steps: 1, schedule: inverse_square_root}", ["`inverse_sqrt`"]),
+        ("training: {steps: 1, validate: {metric: accuracy}}", ["`exact_match`"]),
+        ("tokenizer: {source: characters, target: words}", ["`char`"]),
+    ],
+)
+def test_a_foreign_name_leads_to_ours(refuse: Refuse, text: str, right: list[str]) -> None:
+    problem = refuse(text)[0]
+    assert all(word in problem.message for word in right)
+
+
+@pytest.mark.parametrize(
+    ("toolkit", "names"),
+    [
+        ("JoeyNMT", "num_heads ff_size tied_embeddings tied_softmax scheduling batch_multiplier"),
+        ("fairseq", "encoder-embed-dim share-all-embeddings max-tokens update-freq"),
+        ("OpenNMT, Eole", "enc_layers transformer_ff share_decoder_embeddings accum_count"),
+        ("transformers", "num_hidden_layers intermediate_size hidden_act tie_word_embeddings"),
+        ("Sockeye", "transformer_model_size weight_tying_type initial_learning_rate shared_vocab"),
+        ("nanoGPT", "n_layer n_head n_embd block_size grad_clip"),
+    ],
+)
+def test_the_common_names_of_a_toolkit_are_known(toolkit: str, names: str) -> None:
+    assert [name for name in names.split() if not explain(name)] == []
+
+
+def test_every_foreign_name_leads_to_a_key_that_exists() -> None:
+    known = {"", *(key for key, _ in KEYS)}
+    ours = {*RENAMED, *NOTED, *(ours for ours, _ in TRANSLATED.values())}
+    assert ours <= known
+
+
+def test_every_translated_value_is_one_of_ours() -> None:
+    for ours, values in TRANSLATED.values():
+        allowed = [word for key, info in KEYS if key == ours for word in words(info.annotation)]
+        assert set(values.values()) <= {*allowed, "true", "false"}
+
+
+def test_no_foreign_name_is_ours_or_stands_twice() -> None:
+    assert not {plain(key.rpartition(".")[2]) for key, _ in KEYS} & set(map(plain, NAMES))
+    assert [name for name, count in Counter(map(plain, NAMES)).items() if count > 1] == []
+
+
+def test_every_word_is_for_a_choice_of_ours() -> None:
+    choices = [word for _, info in KEYS for word in words(info.annotation)]
+    assert set(WORDS) <= set(choices)
+    assert not {plain(word) for words in WORDS.values() for word in words.split()} & {
+        plain(word) for word in choices
+    }
+
+
+def test_a_word_is_translated_only_into_what_is_allowed_there() -> None:
+    assert translate("fixed", ["sinusoidal", "learned"]) == "sinusoidal"
+    assert translate("fixed", ["noam", "constant"]) == "constant"
+    assert translate("fixed", ["adam"]) == ""

@@ -1,0 +1,78 @@
+"""The printed plan holds every figure and fits on a narrow page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from builder.blueprint.blueprint import Blueprint
+from builder.blueprint.bundled import bundled_blueprints
+from builder.blueprint.load import load_blueprint
+from builder.blueprint.model import Model
+from builder.blueprint.plan import make_plan
+from builder.blueprint.plan.duration import Pace
+from builder.blueprint.plan.text import WIDTH, describe
+
+Parse = Callable[..., Blueprint]
+
+HUGE = (
+    "model.d_model=16384",
+    "model.layers=20",
+    "model.norm.placement=pre",
+    "model.embeddings.tie=target_output",
+    "model.attention={heads: 64, bias: true}",
+    "model.encoder.mask={kind: window, before: 2147483647, after: 2147483647}",
+    "model.decoder.mask={kind: window, before: 2147483647}",
+    f"description={'a very long description ' * 20}",
+)
+
+
+def lines_of(blueprint: Blueprint) -> list[str]:
+    pace = Pace(
+        model=Model(),
+        tokens_per_second=0.001,
+        source_length=200,
+        target_length=200,
+        target_rows=9,
+    )
+    return list(describe(blueprint, make_plan(blueprint, pace=pace)))
+
+
+@pytest.mark.parametrize("name", bundled_blueprints())
+def test_bundled_plans_are_narrow(name: str) -> None:
+    assert max(map(len, lines_of(load_blueprint(name)))) <= WIDTH
+
+
+def test_huge_plans_with_unknown_vocabularies_are_narrow(parse: Parse) -> None:
+    lines = lines_of(parse("", *HUGE))
+    assert max(map(len, lines)) <= WIDTH
+    assert all(line == line.rstrip() and line.isprintable() for line in lines)
+
+
+def test_every_block_and_figure_is_there(parse: Parse) -> None:
+    blueprint = parse("", "model.vocab_size=37000", "description=Words of mine.")
+    plan = make_plan(blueprint)
+    text = "\n".join(describe(blueprint, plan))
+
+    assert all(block.name in text for block in plan.blocks)
+    assert all(str(block.parameters) in text for block in plan.blocks if not block.tied_to)
+    figures = [
+        "Words of mine.",
+        "63,045,632",
+        "47.2 M for each source token",
+        "88.2 M for each target",
+        "24,576 bytes for each target token",
+        "252 MB",
+        "■ ■ ■ · ·",
+        "in_proj 512×2048",
+    ]
+    assert [figure for figure in figures if figure not in text] == []
+    assert "training time" not in text
+
+
+def test_an_unknown_vocabulary_stays_a_symbol(parse: Parse) -> None:
+    text = "\n".join(describe(parse(""), make_plan(parse(""))))
+    assert "44,101,632 + 512·V\n" in text
+    assert "50.3 M + 1.02 k·V for each target" in text
+    assert "176 MB + 2.05 kB·V" in text

@@ -1,0 +1,15 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from builder.blueprint.schema import json_schema
+from cli.main import run_command
+
+
+def test_prints_the_schema(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command(["schema"]) == 0
+
+    out, err = capsys.readouterr()
+    assert (json.loads(out), err) == (json_schema(), "")
