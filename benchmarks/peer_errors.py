@@ -18,6 +18,15 @@ PAGE = ROOT / "docs" / "errors-compared.md"
 INSTALL_S, RUN_S = 600, 180
 LONGEST = 300
 """Characters of a message that the page quotes."""
+INTRODUCTION = """\
+# Errors compared
+
+The same ten mistakes, one at a time, in the configuration of a small network: what does a user see
+first? Made by `make bench NAME=peer_errors`, which installs {versions};
+the files stand in `benchmarks/peers.py`. Transom's go to `transom check`; JoeyNMT and Eole have no
+such command and are told to train; of transformers, a `config.json` is turned into a model. Of a
+traceback, its end is shown.
+"""
 IMPOSSIBLE = "(no such mistake can be made in its file)"
 
 
@@ -123,19 +132,8 @@ def exception(lines: list[str]) -> str:
 
 def page(tools: list[Tool], answers: dict[str, dict[str, Answer]], failed: dict[str, str]) -> str:
     """The comparison as Markdown."""
-    versions = ", ".join(", ".join(tool.packages).replace("==", " ") for tool in tools[1:])
-    lines = [
-        "# Errors compared",
-        "",
-        "The same ten mistakes, one at a time, in the configuration of a small network: what does a "
-        "user see first?",
-        f"Compared with {versions}. Made by `make bench NAME=peer_errors`, which installs them; the "
-        "files stand in",
-        "`benchmarks/peers.py`. Transom's are given to `transom check`; JoeyNMT and Eole have no such "
-        "command and are told to",
-        "train; of transformers, a `config.json` is turned into a model. Of a traceback, the end is "
-        "shown.",
-    ]
+    versions = ", ".join(" ".join(tool.packages).replace("==", " ") for tool in tools[1:])
+    lines = [INTRODUCTION.format(versions=versions).rstrip("\n")]
     lines += [f"\n{name} {reason}." for name, reason in failed.items()]
     for number, (mistake, by_tool) in enumerate(answers.items(), start=1):
         lines += ["", f"## {number}. {mistake}", ""]

@@ -71,6 +71,7 @@ training:
   batch_type: sentence
   updates: 2
   overwrite: True
+testing: {beam_size: 1, eval_metrics: [bleu]}
 model:
   encoder:
     type: transformer
@@ -138,6 +139,11 @@ model:
 """,
 )
 
+BUILD = """
+from transformers import AutoConfig, AutoModelForSeq2SeqLM
+AutoModelForSeq2SeqLM.from_config(AutoConfig.from_pretrained("."))
+"""
+
 TRANSFORMERS = Tool(
     name="transformers",
     packages=("transformers==5.24.0",),
@@ -146,12 +152,7 @@ TRANSFORMERS = Tool(
         *("tokenizers", "tqdm", "typer"),
     ),
     file="config.json",
-    command=(
-        "python",
-        "-c",
-        "from transformers import AutoConfig, AutoModelForSeq2SeqLM as Model; "
-        "Model.from_config(AutoConfig.from_pretrained('.'))",
-    ),
+    command=("python", "-c", BUILD),
     text="""\
 {
   "model_type": "marian",
