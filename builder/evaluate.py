@@ -8,12 +8,12 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from builder.blueprint.load import load_blueprint
+from builder.blueprint.override import allow_only
 from builder.data.files import read_parallel
 from builder.data.pairs import Pairs
 from builder.dataset import read_pairs
 from builder.errors import DataError, printable
 from builder.metrics import score, signatures
-from builder.overrides import allow_only
 from builder.run import BLUEPRINT
 from builder.text.output import Output
 from builder.training.watch import Sample

@@ -27,17 +27,17 @@ Change = Callable[[Entries, type[Section]], Entries]
 
 def expand(root: Mapping) -> Mapping:
     """Write short forms out: a word becomes its `kind`, a number every field it stands for."""
-    return _rewrite(root, WrittenBlueprint, _expand)
+    return rewrite(root, WrittenBlueprint, _expand)
 
 
 def without_blanks(root: Mapping) -> Mapping:
     """The tree without blank keys: they are as good as not written."""
-    return _rewrite(root, WrittenBlueprint, _drop_blanks)
+    return rewrite(root, WrittenBlueprint, _drop_blanks)
 
 
 def complete(root: Mapping) -> Mapping:
     """Name the default `kind` in sections that give none."""
-    return _rewrite(root, WrittenBlueprint, _complete)
+    return rewrite(root, WrittenBlueprint, _complete)
 
 
 def cascade(root: Mapping) -> Mapping:
@@ -61,6 +61,17 @@ def settled(root: Mapping) -> Mapping:
             kept = {k: v for k, v in section.entries.items() if k not in gone}
             entries[key] = replace(section, entries=kept)
     return replace(root, entries=entries)
+
+
+def rewrite(section: Mapping, schema: type[Section], change: Change) -> Mapping:
+    """Apply `change` to the entries of every section, outermost first."""
+    entries = change(section.entries, schema)
+    for key, node in entries.items():
+        info = fields(schema).get(key)
+        inner = member(node, info) if info and isinstance(node, Mapping) else None
+        if isinstance(node, Mapping) and inner:
+            entries[key] = rewrite(node, inner, change)
+    return replace(section, entries=entries)
 
 
 def _cascade_model(model: Mapping) -> Mapping:
@@ -101,17 +112,6 @@ def _cascade_data(data: Mapping) -> Mapping:
         return data
     pairs = Mapping(name.place, {"builtin": name})
     return replace(data, entries={**dict.fromkeys(SPLITS, pairs), **data.entries})
-
-
-def _rewrite(section: Mapping, schema: type[Section], change: Change) -> Mapping:
-    """Apply `change` to the entries of every section, outermost first."""
-    entries = change(section.entries, schema)
-    for key, node in entries.items():
-        info = fields(schema).get(key)
-        inner = member(node, info) if info and isinstance(node, Mapping) else None
-        if isinstance(node, Mapping) and inner:
-            entries[key] = _rewrite(node, inner, change)
-    return replace(section, entries=entries)
 
 
 def _expand(entries: Entries, schema: type[Section]) -> Entries:

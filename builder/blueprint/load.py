@@ -25,7 +25,9 @@ from builder.blueprint.nodes import (
     walk,
 )
 from builder.blueprint.override import flag_name, read_overrides
+from builder.blueprint.reach import unreached
 from builder.blueprint.read import split_lines
+from builder.blueprint.spelling import guesses, read_as_meant
 from builder.blueprint.validate import PROBLEM_LIMIT, Validation
 from builder.errors import BlueprintError, Problem
 
@@ -78,14 +80,15 @@ def _resolve(
     on_top = [merge_layers([*map(expand, reversed(flags))])] if flags else []
     tree = merge_layers([*on_top, *layers])
     blanks = {node.place.path: node.place for _, node in walk(tree) if is_blank(node)}
-    tree = without_blanks(tree)
+    tree, guessed = read_as_meant(without_blanks(tree))
     if name is not None and "name" not in tree.entries:
         tree = replace(tree, entries={**tree.entries, "name": Scalar(tree.place, name, name)})
     tree = _with_absolute_paths(complete(cascade(tree)))
     broken = {path for path, node in walk(tree) if isinstance(node, Broken)}
-    validation = Validation(tree, blanks, tainted=broken)
+    validation = Validation(tree, blanks, tainted=broken | guesses(tree, guessed))
     written = validation.run()
     problems += [*validation.problems, *check(written, tree, validation.is_tainted)]
+    problems += unreached(tree, validation.is_tainted)
     if problems:
         names = [layer.place.source.name for layer in layers] + [*map(flag_name, overrides)]
         raise BlueprintError(_in_order(problems, names))

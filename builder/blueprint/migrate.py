@@ -9,6 +9,7 @@ from typing import get_args
 from builder.blueprint.blueprint import WrittenBlueprint
 from builder.blueprint.nodes import Broken, Mapping, Node, Scalar, is_blank
 from builder.blueprint.problems import missing_key, wrong_value
+from builder.blueprint.suggest import nearest
 from builder.errors import BlueprintError, Problem
 
 Migration = Callable[[Mapping], Mapping]
@@ -36,7 +37,8 @@ def lift(tree: Mapping) -> tuple[Mapping, list[Problem]]:
         message = f"found {version}: written for a later Transom; this one reads up to {VERSION}"
         raise BlueprintError([(node or tree).place.problem(message)])
     if version != VERSION and version not in MIGRATIONS:
-        return _stated(tree), [_problem(tree, node)]
+        misspelt = node is None and any(nearest(key, ["transom"]) for key in [*tree.entries][:20])
+        return _stated(tree), [] if misspelt else [_problem(tree, node)]
     for step in range(version, VERSION):
         tree = MIGRATIONS[step](tree)
     return _stated(tree), []

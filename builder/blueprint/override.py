@@ -29,6 +29,23 @@ def flag_name(override: str) -> str:
     return f"--set {override}"
 
 
+def allow_only(overrides: Sequence[str], *sections: str, reason: str) -> None:
+    """Refuse overrides of keys outside `sections`; `reason` says why the others stand fast.
+
+    Raises:
+        BlueprintError: With every such override.
+    """
+    keys = {override: override.partition("=")[0].strip() for override in overrides}
+    allowed = " and ".join(f"`{section}.*`" for section in sections)
+    problems = [
+        Problem(f"{reason}; what can be set: {allowed}", path=key, file=flag_name(override))
+        for override, key in keys.items()
+        if key.partition(".")[0] not in sections
+    ]
+    if problems:
+        raise BlueprintError(problems)
+
+
 def _read_override(override: str) -> tuple[Mapping, list[Problem]]:
     flag = Source(flag_name(override))
     dotted, equals, text = override.partition("=")

@@ -19,6 +19,7 @@ from builder.blueprint.nodes import (
     Source,
     shorten,
 )
+from builder.blueprint.syntax import NO_SPACE, RUN_TOGETHER, syntax_problem
 from builder.errors import BlueprintError, Problem
 
 SIZE_LIMIT = 1_000_000
@@ -91,7 +92,7 @@ def read(text: str, source: Source, path: KeyPath = ()) -> tuple[Node | None, li
     try:
         document = composer.get_single_node()
     except yaml.MarkedYAMLError as error:
-        raise BlueprintError([_syntax_problem(error, source)]) from None
+        raise BlueprintError([syntax_problem(error, source)]) from None
     except RecursionError:
         raise BlueprintError([Problem("nested too deeply", file=source.name)]) from None
     finally:
@@ -163,7 +164,8 @@ class _Reader:
         entries: dict[str, Node] = {}
         lines: dict[str, int] = {}
         merged: list[dict[str, Node]] = []
-        for key_node, value in composed.value:
+        for pair in composed.value:
+            key_node, value = self._parted(pair, path)
             key, place = key_node.value, self.place(key_node, path)
             is_merge = key_node.tag == "plain" and key == "<<"
             if not is_merge and not self._is_text(key_node):
@@ -181,6 +183,20 @@ class _Reader:
         for base in merged:
             entries = {**entries, **{k: v for k, v in base.items() if k not in entries}}
         return entries
+
+    def _parted(
+        self, pair: tuple[yaml.Node, yaml.Node], path: KeyPath
+    ) -> tuple[yaml.Node, yaml.Node]:
+        """The key and its value; those without a space between them, `{heads:8}`, are told."""
+        key, value = pair
+        found = RUN_TOGETHER.fullmatch(key.value) if key.tag == "plain" else None
+        if not found:
+            return pair
+        self._report(self.place(key, (*path, found[1])), NO_SPACE)
+        if value.value != "":
+            raise BlueprintError(self.problems)
+        parts = [yaml.ScalarNode("plain", part, key.start_mark) for part in found.groups()]
+        return parts[0], parts[1]
 
     def _merged(self, composed: yaml.Node, place: Place) -> list[dict[str, Node]]:
         """What a merge key `<<` brings: of one mapping, or of several, the first of which wins."""
@@ -229,27 +245,3 @@ def _refuse_unreadable(text: str, source: Source) -> None:
     place = Place(source, len(before), len(before[-1]) + 1)
     message = f"a control character, {shorten(bad.group(), '`')}, that YAML does not allow"
     raise BlueprintError([place.problem(message)])
-
-
-def _syntax_problem(error: yaml.MarkedYAMLError, source: Source) -> Problem:
-    """The parser's complaint, with the usual cause named."""
-    mark = error.problem_mark or error.context_mark
-    if mark is None:
-        return Problem(f"this is not YAML: {error.problem}", file=source.name)
-    line, column = mark.line + 1, mark.column + 1
-    text = source.lines[mark.line] if mark.line < len(source.lines) else ""
-    complaint = str(error.problem or error.context)
-    indent = re.match(r" *\t", text)
-    if indent:
-        column = indent.end()
-        message = "a tab in the indentation; YAML indents with spaces only"
-    elif "document" in complaint:
-        message = "a second document begins here; a blueprint is one document"
-    elif re.search("mapping values|expected key|block end|could not find", complaint):
-        message = (
-            "this line does not fit its neighbours: its indentation differs from theirs, or a "
-            f"bracket, a quote or a colon is missing or too many ({complaint})"
-        )
-    else:
-        message = f"this is not YAML: {complaint}"
-    return Place(source, line, column).problem(message)

@@ -120,14 +120,27 @@ def _homes(key: str, path: KeyPath) -> list[str]:
 
 
 def _slips(word: str, choice: str) -> int:
-    """Letters to add, drop, change or swap with a neighbour to get from one to the other."""
-    earlier: list[int] = []
-    row = list(range(len(choice) + 1))
+    """Letters to add, drop, change or swap to get from one to the other (Damerau, 1964).
+
+    Two letters can be swapped and others added or dropped between them. Where the lengths alone
+    rule out that one is the other, only those are counted.
+    """
+    lengths = len(word), len(choice)
+    if abs(lengths[0] - lengths[1]) > SLIPS:
+        return abs(lengths[0] - lengths[1])
+    slips = {(i, 0): i for i in range(lengths[0] + 1)}
+    slips |= {(0, j): j for j in range(lengths[1] + 1)}
+    rows: dict[str, int] = {}
     for i, letter in enumerate(word, 1):
-        before, earlier, row = earlier, row, [i]
+        column = 0
         for j, other in enumerate(choice, 1):
-            costs = [earlier[j] + 1, row[j - 1] + 1, earlier[j - 1] + (letter != other)]
-            if min(i, j) > 1 and (letter, other) == (choice[j - 2], word[i - 2]):
-                costs.append(before[j - 2] + 1)
-            row.append(min(costs))
-    return row[-1]
+            costs = [slips[i - 1, j] + 1, slips[i, j - 1] + 1]
+            costs.append(slips[i - 1, j - 1] + (letter != other))
+            row = rows.get(other, 0)
+            if row and column:
+                between = (i - row - 1) + (j - column - 1)
+                costs.append(slips[row - 1, column - 1] + between + 1)
+            slips[i, j] = min(costs)
+            column = j if letter == other else column
+        rows[letter] = i
+    return slips[lengths]

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from builder.blueprint.blueprint import WrittenBlueprint
-from builder.blueprint.fields import Spot, fields, locate
+from builder.blueprint.fields import Spot, fields, locate, members
 from builder.blueprint.nodes import (
     KeyPath,
     Mapping,
@@ -21,9 +21,11 @@ from builder.blueprint.nodes import (
     without,
 )
 from builder.blueprint.problems import missing_key, missing_kind, unknown_key, wrong_value
-from builder.blueprint.suggest import meant
+from builder.blueprint.syntax import NO_SPACE, swallowed
 from builder.errors import Problem
 
+BASE = ("extends",)
+"""While the base is not known, neither is what the blueprint lacks."""
 PASSES = 20
 """Taking values out ends long before: each pass removes whatever the last one reported."""
 PROBLEM_LIMIT = 200
@@ -53,19 +55,17 @@ class Validation:
 
     def is_tainted(self, path: KeyPath) -> bool:
         """Whether the value at `path` is not what the user wrote."""
+        if BASE in self.tainted:
+            return True
         return any(path[: len(bad)] == bad or bad[: len(path)] == path for bad in self.tainted)
 
     def _report(self, errors: list[tuple[str, Spot]]) -> None:
         """A problem for each error that is not the consequence of an earlier one."""
         known = set(self.tainted)
-        unknown = [spot for kind, spot in errors[:PROBLEM_LIMIT] if kind == "extra_forbidden"]
-        intended = set(map(_intended, unknown))
-        self.tainted |= {path for path in intended if descend(self.tree, path)[1] < len(path)}
         for kind, spot in errors:
             follows = any(spot.path[:length] in known for length in range(len(spot.path) + 1))
-            if follows or (kind == "missing" and spot.path in intended):
-                continue
-            if len(self.problems) <= PROBLEM_LIMIT:
+            follows = follows or (kind == "missing" and BASE in known)
+            if not follows and len(self.problems) <= PROBLEM_LIMIT:
                 place, message, path = self._judge(kind, spot)
                 self.problems.append(place.problem(message, path))
         self._take_out([spot for _, spot in errors])
@@ -87,6 +87,10 @@ class Validation:
             return node.place, missing_kind(spot.info), node.place.path
         chosen = child(node, "kind") if kind == "union_tag_invalid" else None
         node = chosen or node
+        keys = {key for form in members(spot.info.annotation).values() for key in fields(form)}
+        together = swallowed(node, keys)
+        if together:
+            return together, NO_SPACE, together.path
         return node.place, wrong_value(node, spot.info), node.place.path
 
     def _take_out(self, spots: list[Spot]) -> None:
@@ -116,8 +120,3 @@ def _spot(detail: ErrorDetails) -> tuple[str, Spot]:
     spot = locate(detail["loc"], WrittenBlueprint)
     short = detail["type"] == "missing" and isinstance(spot.path[-1], int)
     return ("too_short" if short else detail["type"]), spot
-
-
-def _intended(spot: Spot) -> KeyPath:
-    """The path that an unknown key stands for, or else its own."""
-    return (*spot.path[:-1], meant(str(spot.path[-1]), fields(spot.owner)))

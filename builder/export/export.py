@@ -11,6 +11,7 @@ import onnx_ir as ir
 
 from builder import atomic
 from builder.blueprint.load import load_blueprint
+from builder.blueprint.override import allow_only
 from builder.errors import RunError, printable
 from builder.export import proof as gate
 from builder.export.join import join
@@ -21,7 +22,6 @@ from builder.export.proof import Proof
 from builder.export.trace import Traced, trace
 from builder.generate import length_rule
 from builder.nn.transformer import Transformer
-from builder.overrides import allow_only
 from builder.run import BLUEPRINT, Run
 
 Say = Callable[[str], None]

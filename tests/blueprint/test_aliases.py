@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from builder.blueprint.nodes import Mapping, Source, raw, walk
@@ -90,9 +92,13 @@ def bomb(levels: int, references: int) -> str:
     return "\n".join(lines)
 
 
-def test_aliases_cannot_explode() -> None:
-    problem = refused(bomb(8, 9))
+@pytest.mark.parametrize("levels", [8, 100])
+def test_aliases_cannot_explode(levels: int) -> None:
+    begun = time.perf_counter()
+    problem = refused(bomb(levels, 9))
+
     assert len(str(problem)) < 500
+    assert time.perf_counter() - begun < 1
 
 
 def test_merged_sections_cannot_explode() -> None:

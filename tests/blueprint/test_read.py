@@ -181,6 +181,11 @@ def test_deep_nesting_is_refused(depth: int) -> None:
         ("model:\n  a: 1\n   b: 2\n", 3, 5, "indentation"),
         ("model:\n   a: 1\n  b: 2\n", 3, 3, "indentation"),
         ("a: b: c\n", 1, 5, "colon"),
+        ("m:\n  a:1\n  b: 2\n", 2, 3, "space is missing"),
+        ("m:\n  b: 2\n  a:one # why\n\n# so\nc: 3\n", 3, 3, "space is missing"),
+        ("b: 2\na:{c: 1}\n", 2, 1, "space is missing"),
+        ("b: 2\na:1\n", 2, 1, "space is missing"),
+        ("b:\n  http://c\n d: 1\n", 3, 3, "indentation"),
         ("a: [1, 2\nb: 3\n", 2, 2, ""),
         ("a: 'x\nb: 3\n", 3, 1, ""),
         ("a: *unknown\n", 1, 4, ""),
@@ -196,6 +201,13 @@ def test_broken_yaml_is_told_with_its_place(text: str, line: int, column: int, w
     assert (problem.line, problem.column) == (line, column)
     assert word in problem.message
     assert problem.message.isprintable()
+
+
+def test_a_key_run_together_with_its_value_is_told_and_read() -> None:
+    value, [problem] = read_text("a: {b:8, 'd:1': 2, e: f:1}\n")
+    assert value == {"a": {"b": 8, "d:1": 2, "e": "f:1"}}
+    assert (problem.line, problem.column, problem.path) == (1, 5, "a.b")
+    assert "space is missing" in problem.message
 
 
 def test_a_huge_text_is_refused() -> None:

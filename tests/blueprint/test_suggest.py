@@ -56,6 +56,8 @@ def test_an_unknown_key_leads_to_the_right_one(refuse: Refuse, text: str, right:
         ("nooam", "noam"),
         ("NOAM", "noam"),
         ("onam", "noam"),
+        ("nmo", "noam"),
+        ("inverts_sqrt", "inverse_sqrt"),
         ("inversesqrt", "inverse_sqrt"),
         ("adamw", ""),
         ("zzz", ""),

@@ -195,6 +195,29 @@ def test_sizes_of_nothing_are_all_told_with_their_range(refuse: Refuse) -> None:
     assert all("a whole number from" in problem.message for problem in problems)
 
 
+@pytest.mark.parametrize(
+    ("text", "line", "column", "path"),
+    [
+        ("data:\n\n  # the set\n  builtin:dates\n", 4, 3, "data.builtin"),
+        ("model:\n  positions:\n    kind:rotary\n", 3, 5, "model.positions.kind"),
+        ("model: layers:6", 1, 8, "model.layers"),
+        ("generation:\n  max_length:\n    plus:3\n", 3, 5, "generation.max_length.plus"),
+    ],
+)
+def test_an_only_key_without_a_space_is_told_at_its_own_line(
+    refuse: Refuse, text: str, line: int, column: int, path: str
+) -> None:
+    [problem] = refuse(text)
+    assert (problem.line, problem.column, problem.path) == (line, column, path)
+    assert "space is missing after the colon" in problem.message
+
+
+def test_a_text_that_is_no_key_of_the_section_is_a_wrong_value(refuse: Refuse) -> None:
+    for text in ("model: {positions: rotary:x}", "training: {steps: 'steps:5'}"):
+        [problem] = refuse(text)
+        assert "found the text" in problem.message
+
+
 def test_a_misspelled_required_key_is_one_problem(refuse: Refuse) -> None:
     for word in ("sorce", "src"):
         text = f"data: {{train: {{{word}: a, target: b}}, valid: {{builtin: dates}}}}"

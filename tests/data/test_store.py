@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -43,6 +45,20 @@ def test_long_pairs_are_dropped_and_counted_by_side(
     assert kept.tolist() == [0, 1, 4]
     assert dropped == {"source over 4 tokens": 1, "target over 9 tokens": 1}
     assert len(stored) == 3
+
+
+def test_a_giant_among_short_pairs_takes_room_for_itself_alone() -> None:
+    tokens = 50_000
+    pairs = Pairs(["ab"] * 1000 + ["a" * tokens], ["A"] * 1001)
+
+    tracemalloc.start()
+    stored, _, dropped = encode_pairs(pairs, SOURCE, TARGET, 64, 64)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert len(stored) == 1000
+    assert dropped == {"source over 64 tokens": 1}
+    assert peak < 100 * tokens  # a row of that width for each pair would take twenty times as much
 
 
 def test_the_limit_counts_the_end_mark() -> None:

@@ -14,6 +14,7 @@ import onnxruntime
 import pytest
 import torch
 
+from builder import atomic
 from builder.blueprint.load import parse_blueprint
 from builder.errors import DataError, PackageError, ProofFailure
 from builder.export import export as exporting
@@ -265,3 +266,23 @@ def test_a_failed_proof_leaves_the_old_file(
 
     assert old.read_bytes() == b"what stood here before"
     assert sorted(path.suffix for path in folder.iterdir()).count(".tmp") == 0
+
+
+def test_an_interruption_leaves_the_old_file(
+    make_run: MakeRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It comes when the new file is written and does not have its name yet."""
+    folder = make_run()
+    old = folder / "tiny.onnx"
+    old.write_bytes(b"what stood here before")
+    before = sorted(folder.iterdir())
+
+    def interrupt(_: Path) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(atomic, "_sync", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        export_run(folder)
+
+    assert old.read_bytes() == b"what stood here before"
+    assert sorted(folder.iterdir()) == before

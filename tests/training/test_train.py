@@ -138,11 +138,14 @@ def test_data_that_cannot_serve_is_refused_first(
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.parametrize(("patience", "last"), [(1, 6), (2, 8), (3, 10)])
 def test_best_weights_are_kept_and_patience_ends(
     load: Load,
     tmp_path: Path,
     new_watch: Callable[..., Any],
     monkeypatch: pytest.MonkeyPatch,
+    patience: int,
+    last: int,
 ) -> None:
     values = {2: 3.0, 4: 2.0, 6: 2.5, 8: 2.6, 10: 2.7}
     held = {}
@@ -154,15 +157,16 @@ def test_best_weights_are_kept_and_patience_ends(
 
     monkeypatch.setattr(loop, "measure", measure)
     watch = new_watch()
-    overrides = ("training.validate={every: 2, patience: 2}", "training.steps=10")
+    overrides = (f"training.validate={{every: 2, patience: {patience}}}", "training.steps=12")
 
     run = train(load(*overrides), tmp_path / "run", watch=watch)
 
-    assert watch.ends[0].step == 8
-    assert [event.is_best for event in watch.validations] == [True, True, False, False]
+    assert watch.ends[0].step == last
+    bests = [True, True, False, False, False]
+    assert [event.is_best for event in watch.validations] == bests[: last // 2]
     kept = read_tensors(run / "weights.safetensors")
     assert all(torch.equal(kept[name], weight) for name, weight in held[4].items())
-    assert (run / "checkpoints" / "step-8").is_dir()
+    assert (run / "checkpoints" / f"step-{last}").is_dir()
 
 
 def test_an_end_off_schedule_is_measured_but_does_not_count(

@@ -61,3 +61,16 @@ def test_digest_tells_corpora_apart(load: Load, tmp_path: Path) -> None:
 
     assert same.digest == corpus.digest
     assert len({corpus.digest, swapped.digest, fewer.digest}) == 3
+
+
+def test_windows_line_ends_and_a_byte_order_mark_change_nothing(load: Load, tmp_path: Path) -> None:
+    plain = read(load())
+    for name in ("train.tsv", "valid.tsv"):
+        path = tmp_path / "task" / name
+        path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\n", b"\r\n"))
+
+    other = read(load())
+
+    assert other.digest == plain.digest
+    assert other.tokenizers[0].to_json() == plain.tokenizers[0].to_json()
+    assert other.valid_pairs.sources == plain.valid_pairs.sources
