@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from builder.blueprint.blueprint import Blueprint
 from builder.blueprint.load import load_blueprint
-from builder.errors import RunError, printable
+from builder.errors import RunError, TokenizerError, printable
 from builder.text.tokenizer import TextTokenizer
 
 if TYPE_CHECKING:
@@ -71,7 +71,11 @@ class Run:
         return (self.folder / TOKENIZER).is_file()
 
     def _tokenizer(self, name: str) -> TextTokenizer:
-        return TextTokenizer.from_json(self._read(TOKENIZER if self._shared else name))
+        path = self.folder / (TOKENIZER if self._shared else name)
+        try:
+            return TextTokenizer.from_json(self._read(path.name))
+        except (TokenizerError, UnicodeDecodeError) as error:
+            raise RunError(f"{printable(path.absolute())}: damaged: {error}") from None
 
     def _read(self, name: str) -> str:
         path = self.folder / name

@@ -32,6 +32,9 @@ Model = Annotated[
 Threads = Annotated[
     int | None,
     typer.Option(
-        min=1, help="Processor threads; one for each core unless given.", show_default=False
+        min=1,
+        max=1000,
+        help="Processor threads; one for each core unless given.",
+        show_default=False,
     ),
 ]

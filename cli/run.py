@@ -33,7 +33,7 @@ def run(
     as_json: Json = False,
     max_length: Annotated[
         int | None,
-        typer.Option(min=1, help="Cut outputs off at so many tokens."),
+        typer.Option(min=1, max=2**31 - 1, help="Cut outputs off at so many tokens."),
     ] = None,
     threads: Threads = None,
 ) -> None:

@@ -41,4 +41,4 @@ def without_blanks(pairs: Iterable[tuple[str, str]], origin: str) -> Pairs:
 
 
 def _blank(line: str) -> bool:
-    return not line or line.isspace()
+    return not line.replace("\ufeff", "").strip()

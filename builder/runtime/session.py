@@ -22,7 +22,8 @@ ENGINE_ERRORS = (
 )
 """What ONNX Runtime raises; the classes share no base of their own."""
 
-ERRORS_ONLY = 3
+FATAL_ONLY = 4
+"""The exceptions say the rest; the log would print names from the file as they are."""
 INPUTS = {"source_ids"}
 OUTPUTS = {"target_ids", "scores", "lengths", "ended"}
 CPU = "CPUExecutionProvider"
@@ -43,7 +44,7 @@ def open_session(
     if absent:
         raise PackageError(f"no {absent[0]} in this ONNX Runtime; there are: {', '.join(there)}")
     options = onnxruntime.SessionOptions()
-    options.log_severity_level = ERRORS_ONLY
+    options.log_severity_level = FATAL_ONLY
     options.intra_op_num_threads = threads or 0
     # Tensors outside `data` would be looked for below this folder. It is a file: none is found.
     options.add_session_config_entry(
