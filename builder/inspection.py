@@ -17,9 +17,9 @@ from builder.data.batches import plan_batches, split_microbatches
 from builder.data.pairs import Pairs
 from builder.data.store import PairStore, TokenStore, encode_pairs
 from builder.dataset import Part, read_pairs
-from builder.errors import BlueprintError, DataError, Problem
+from builder.errors import BlueprintError, Problem
 from builder.text.control import UNK_ID
-from builder.training.corpus import Tokenizers, learn
+from builder.training.corpus import Tokenizers, learn, refuse_empty
 
 PARTS: tuple[Part, ...] = ("train", "valid", "test")
 UNLIMITED = 2**31 - 1
@@ -107,11 +107,7 @@ def inspect_data(blueprint: Blueprint, *, samples: int = 5) -> Inspection:
         missing = [key for key in ("tokenizer", "data") if getattr(blueprint, key) is None]
         raise BlueprintError([Problem("missing; it says what there is to see", k) for k in missing])
     read = {part: read_pairs(data, part) for part in PARTS if getattr(data, part) is not None}
-    if not len(read["train"]):
-        reasons = ", ".join(f"{n} {reason}" for reason, n in read["train"].dropped.items())
-        raise DataError(
-            f"data.train: 0 usable pairs in {read['train'].origin}; dropped: {reasons or 'none'}"
-        )
+    refuse_empty("data.train", read["train"])
     tokenizers = learn(tokenizer, read["train"])
     splits, stores, kept = [], {}, {}
     for part, pairs in read.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -23,6 +24,14 @@ WEIGHTS = "weights.safetensors"
 PROOF = "proof.jsonl"
 LOG = "log.jsonl"
 CHECKPOINTS = "checkpoints"
+
+
+def is_writable(folder: Path) -> bool:
+    """Whether files can be written in `folder`, which may still have to be made."""
+    nearest = next(
+        path for path in (folder.absolute(), *folder.absolute().parents) if path.exists()
+    )
+    return nearest.is_dir() and os.access(nearest, os.W_OK | os.X_OK)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,7 +21,7 @@ from builder.export.proof import Proof
 from builder.export.trace import Traced, trace
 from builder.generate import length_rule
 from builder.nn.transformer import Transformer
-from builder.run import BLUEPRINT, Run
+from builder.run import BLUEPRINT, Run, is_writable
 
 Say = Callable[[str], None]
 
@@ -77,8 +76,7 @@ def check_place(path: Path) -> None:
     place = printable(path.absolute())
     if path.is_dir():
         raise RunError(f"{place}: is a folder; the name of a file is needed")
-    parent = next(folder for folder in path.absolute().parents if folder.exists())
-    if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
+    if not is_writable(path.absolute().parent):
         raise RunError(f"{place}: cannot be written to")
 
 

@@ -55,7 +55,8 @@ def read_corpus(data: Data, tokenizer: Tokenizer | Tokenizers, *, measured: int)
         TokenizerError: The text allows no such tokenizer.
     """
     train, valid = read_pairs(data, "train"), read_pairs(data, "valid")
-    _refuse_empty(train, valid)
+    refuse_empty("data.train", train)
+    refuse_empty("data.valid", valid)
     tokenizers = learn(tokenizer, train) if isinstance(tokenizer, Tokenizer) else tokenizer
     limits = (data.max_length.source, data.max_length.target)
     encoded_train, train_report = _encode("data.train", train, tokenizers, limits)
@@ -89,7 +90,7 @@ def _encode(
     encoded = encode_pairs(pairs, *tokenizers, *limits)
     store, dropped = encoded.store, pairs.dropped | encoded.dropped
     if not len(store):
-        raise DataError(_unusable(key, pairs, dropped))
+        raise _unusable(key, pairs, dropped)
     report = {
         "pairs": len(store),
         "dropped": dropped,
@@ -107,15 +108,19 @@ def describe(part: str, report: dict[str, Any]) -> str:
     return f"{part}: {report['pairs']:,} pairs{left_out}{note}"
 
 
-def _refuse_empty(train: Pairs, valid: Pairs) -> None:
-    for key, pairs in (("data.train", train), ("data.valid", valid)):
-        if not len(pairs):
-            raise DataError(_unusable(key, pairs, pairs.dropped))
+def refuse_empty(key: str, pairs: Pairs) -> None:
+    """Refuse a part of the data, named by its `key`, of which no pair has text on both sides.
+
+    Raises:
+        DataError: It is such a part; the message counts what was dropped.
+    """
+    if not len(pairs):
+        raise _unusable(key, pairs, pairs.dropped)
 
 
-def _unusable(key: str, pairs: Pairs, dropped: dict[str, int]) -> str:
+def _unusable(key: str, pairs: Pairs, dropped: dict[str, int]) -> DataError:
     reasons = ", ".join(f"{count} {reason}" for reason, count in dropped.items())
-    return f"{key}: 0 usable pairs in {pairs.origin}; dropped: {reasons or 'none'}"
+    return DataError(f"{key}: 0 usable pairs in {pairs.origin}; dropped: {reasons or 'none'}")
 
 
 def _unknown(store: TokenStore) -> float:

@@ -58,8 +58,7 @@ def check_free(folder: Path, *, overwrite: bool) -> None:
             raise RunError(f"{place}: holds no run, but other files; choose a new folder")
         if not overwrite:
             raise RunError(f"{place}: {found}")
-    parent = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
-    if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
+    if not run.is_writable(folder):
         raise RunError(f"{place}: cannot be written to")
 
 
