@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 from builder.blueprint import model as blueprint
+from builder.blueprint.section import at_layer
 from builder.errors import RunError
 from builder.nn.attention import MultiHeadAttention
 from builder.nn.decoder import Decoder, DecoderLayer
@@ -16,8 +17,10 @@ from builder.nn.encoder import Encoder, EncoderLayer
 from builder.nn.feed_forward import FeedForward
 from builder.nn.init import xavier
 from builder.nn.mask import Band
-from builder.nn.positions import LearnedPositions, RotaryPositions, SinusoidalPositions
+from builder.nn.positions import LearnedPositions, SinusoidalPositions
 from builder.nn.residual import Residual
+from builder.nn.rotary import RotaryPositions
+from builder.nn.sight import AttentionPositions
 from builder.nn.transformer import Transformer
 
 
@@ -48,7 +51,7 @@ def _embedding(model: blueprint.Model, stack: blueprint.Stack, vocab_size: int) 
         vocab_size,
         model.d_model,
         scale=model.embeddings.scale,
-        positions=_added_positions(stack.positions, model.d_model),
+        positions=_added_positions(at_layer(stack.positions, 0), model.d_model),
         dropout=stack.dropout.embedding,
     )
 
@@ -57,54 +60,53 @@ def _encoder(model: blueprint.Model) -> Encoder:
     stack = model.encoder
     layers = [
         EncoderLayer(
-            _self_attention(stack, model.d_model),
-            _feed_forward(stack, model.d_model),
+            _attention(stack, stack.attention, model.d_model, layer),
+            _feed_forward(stack, model.d_model, layer),
             _residuals(stack, model.d_model, 2),
         )
-        for _ in range(stack.layers)
+        for layer in range(stack.layers)
     ]
-    return Encoder(layers, band=_band(stack.mask), final_norm=_final_norm(stack, model.d_model))
+    masks = [_band(at_layer(stack.mask, layer)) for layer in range(stack.layers)]
+    positions = _attention_positions(stack, model.d_model)
+    final_norm = _final_norm(stack, model.d_model)
+    return Encoder(layers, masks=masks, positions=positions, final_norm=final_norm)
 
 
 def _decoder(model: blueprint.Model) -> Decoder:
     stack = model.decoder
     layers = [
         DecoderLayer(
-            _self_attention(stack, model.d_model),
-            _attention(stack.cross_attention, model.d_model, stack.dropout.attention, None),
-            _feed_forward(stack, model.d_model),
+            _attention(stack, stack.attention, model.d_model, layer),
+            _attention(stack, stack.cross_attention, model.d_model, layer),
+            _feed_forward(stack, model.d_model, layer),
             _residuals(stack, model.d_model, 3),
         )
-        for _ in range(stack.layers)
+        for layer in range(stack.layers)
     ]
-    return Decoder(layers, band=_band(stack.mask), final_norm=_final_norm(stack, model.d_model))
-
-
-def _self_attention(stack: blueprint.Stack, d_model: int) -> MultiHeadAttention:
-    d_k, _ = blueprint.head_widths(stack.attention, d_model)
-    rotary = _rotary(stack.positions, d_k)
-    return _attention(stack.attention, d_model, stack.dropout.attention, rotary)
+    masks = [_band(at_layer(stack.mask, layer)) for layer in range(stack.layers)]
+    positions = _attention_positions(stack, model.d_model)
+    final_norm = _final_norm(stack, model.d_model)
+    return Decoder(layers, masks=masks, positions=positions, final_norm=final_norm)
 
 
 def _attention(
-    attention: blueprint.Attention, d_model: int, dropout: float, rotary: RotaryPositions | None
+    stack: blueprint.Stack, attention: blueprint.Attention, d_model: int, layer: int
 ) -> MultiHeadAttention:
-    d_k, d_v = blueprint.head_widths(attention, d_model)
+    d_k, d_v = blueprint.head_widths(attention, d_model, layer)
     return MultiHeadAttention(
         d_model,
-        attention.heads,
+        at_layer(attention.heads, layer),
         d_k=d_k,
         d_v=d_v,
         bias=attention.bias,
-        dropout=dropout,
-        rotary=rotary,
+        dropout=stack.dropout.attention,
     )
 
 
-def _feed_forward(stack: blueprint.Stack, d_model: int) -> FeedForward:
+def _feed_forward(stack: blueprint.Stack, d_model: int, layer: int) -> FeedForward:
     return FeedForward(
         d_model,
-        stack.feed_forward.d_ff,
+        at_layer(stack.feed_forward.d_ff, layer),
         activation=stack.feed_forward.activation,
         bias=stack.feed_forward.bias,
         dropout=stack.dropout.activation,
@@ -148,6 +150,19 @@ def _added_positions(
             return None
         case unreachable:
             assert_never(unreachable)
+
+
+def _attention_positions(stack: blueprint.Stack, d_model: int) -> list[AttentionPositions | None]:
+    """Return those of each layer; equal ones are one module, so that its work is done once."""
+    choices = [
+        (
+            at_layer(stack.positions, layer),
+            blueprint.head_widths(stack.attention, d_model, layer)[0],
+        )
+        for layer in range(stack.layers)
+    ]
+    modules = {choice: _rotary(*choice) for choice in choices}
+    return [modules[choice] for choice in choices]
 
 
 def _rotary(positions: blueprint.Positions, d_k: int) -> RotaryPositions | None:

@@ -28,11 +28,11 @@ def read_pairs(data: Data, part: Part) -> Pairs:
         case ParallelFiles(source=source, target=target):
             from builder.data.files import read_parallel
 
-            return read_parallel(Path(source), Path(target))
+            return read_parallel(Path(source), Path(target), key=f"data.{part}")
         case Table(path=path, columns=columns):
             from builder.data.table import read_table
 
-            return read_table(Path(path), columns.source, columns.target)
+            return read_table(Path(path), columns.source, columns.target, key=f"data.{part}")
         case BuiltIn():
             from builder.data.dates import make_dates
 

@@ -13,10 +13,13 @@ from pathlib import Path
 
 import numpy as np
 
-from builder.blueprint.template import Draft, Files, Pieces, Size, write_draft
+from builder.blueprint.data import Columns
+from builder.blueprint.template import NUMBERED, Draft, Files, Pieces, Size, write_draft
+from builder.data.header import is_header
 from builder.data.pairs import Pairs
 from builder.data.table import read_table
 from builder.errors import BlueprintError, DataError, Problem, printable
+from builder.wording import counted
 
 SIZES = (
     (20_000, Size(128, 2, 4, 512, 0.3, 1024, 10, 1000)),
@@ -78,11 +81,11 @@ def draft_blueprint(table: Path | None = None, *, out: Path | None = None) -> st
     """
     if table is None:
         return write_draft(Draft(name=_name(out)) if out else Draft())
-    pairs = read_table(table, 1, 2)
+    pairs, columns = _read(table)
     if not len(pairs):
         raise DataError(f"{printable(table)}: 0 pairs in columns 1 and 2")
     folder = out.parent if out else Path()
-    return write_draft(_choose(pairs, table, _files(table, folder, len(pairs)), out))
+    return write_draft(_choose(pairs, table, _files(table, folder, len(pairs), columns), out))
 
 
 def write_new(path: Path, text: str) -> None:
@@ -100,6 +103,18 @@ def write_new(path: Path, text: str) -> None:
         raise BlueprintError([Problem(reason, file=str(path.absolute()))]) from None
 
 
+def _read(table: Path) -> tuple[Pairs, Columns]:
+    """The pairs of columns 1 and 2, and what to call these: names where the first line has any."""
+    pairs = read_table(table, 1, 2)
+    if not is_header(pairs):
+        return pairs, NUMBERED
+    columns = Columns(source=pairs.sources[0], target=pairs.targets[0])
+    try:
+        return read_table(table, columns.source, columns.target), columns
+    except DataError:  # two columns are called alike, or lines stand above the header
+        return pairs, NUMBERED
+
+
 def _choose(pairs: Pairs, table: Path, files: Files, out: Path | None) -> Draft:
     source, target = _side(pairs.sources), _side(pairs.targets)
     size = _size(len(pairs), sentences="bpe" in (_kind(source), _kind(target)))
@@ -113,8 +128,10 @@ def _choose(pairs: Pairs, table: Path, files: Files, out: Path | None) -> Draft:
     short = pieces[1].kind != "bpe"
     return Draft(
         name=_name(out or table),
-        head=_head(pairs, table, source, target),
-        size=replace(size, batch_tokens=batch, why=f"sizes that suit {len(pairs):,} pairs"),
+        head=_head(pairs, table, files.columns, (source, target)),
+        size=replace(
+            size, batch_tokens=batch, why=f"sizes that suit {counted(len(pairs), 'pair')}"
+        ),
         source=pieces[0],
         target=pieces[1],
         shared=shared,
@@ -132,22 +149,27 @@ def _side(lines: list[str]) -> Side:
     return Side([" ".join(unicodedata.normalize("NFC", line).split()) for line in lines])
 
 
-def _head(pairs: Pairs, table: Path, source: Side, target: Side) -> tuple[str, ...]:
+def _head(pairs: Pairs, table: Path, columns: Columns, sides: tuple[Side, Side]) -> tuple[str, ...]:
     def about(name: str, side: Side) -> str:
         lengths = side.lengths("char") - 1
         words = sum(side.words.values()) / len(side.lines)
         return (
-            f"{name}: {len(side.characters):,} different characters; lines of "
-            f"{int(np.median(lengths)):,} (median) to {int(lengths.max()):,} characters, "
+            f"{name}: {counted(len(side.characters), 'different character')}; lines of "
+            f"{int(np.median(lengths)):,} (median) to {counted(int(lengths.max()), 'character')}, "
             f"{words:.1f} words on average, {len(side.words):,} different ones"
         )
 
     dropped = sum(pairs.dropped.values())
     blank = f", and {dropped:,} with a blank side" if dropped else ""
+    has_header = isinstance(columns.source, str)
+    places = "below the header, its first line" if has_header else "in columns 1 and 2"
+    names = [f"`{printable(side[0])}`" for side in (pairs.sources, pairs.targets)]
+    doubt = f"Its first line, {', '.join(names)}, looks like a header; it is taken for a pair."
     return (
-        f"Made for {printable(table.name)}: {len(pairs):,} pairs in columns 1 and 2{blank}.",
-        about("source", source),
-        about("target", target),
+        f"Made for {printable(table.name)}: {counted(len(pairs), 'pair')} {places}{blank}.",
+        *([doubt] if is_header(pairs) else []),
+        about("source", sides[0]),
+        about("target", sides[1]),
     )
 
 
@@ -173,10 +195,11 @@ def _most(side: Side) -> int:
 def _pieces(side: Side, rows: int) -> Pieces:
     kind, words, characters = _kind(side), len(side.words), len(side.characters)
     if kind == "word":
-        return Pieces(kind, why=f"a closed set: {words:,} different words")
+        return Pieces(kind, why=f"a closed set: {counted(words, 'different word')}")
     rows = min(rows, words) // 100 * 100  # each word can become a piece, so this many exist
     if kind == "bpe" and rows >= 2 * characters:
-        return Pieces(kind, rows, f"95 % of the lines have up to {_most(side):,} characters")
+        most = counted(_most(side), "character")
+        return Pieces(kind, rows, f"95 % of the lines have up to {most}")
     why = f"{characters:,} different ones; 95 % of the lines have up to {_most(side):,}"
     return Pieces("char", why=why)
 
@@ -201,7 +224,7 @@ def _limits(
     found = f"in tokens; the longest lines have {lengths[0].max():,} and {lengths[1].max():,}"
     if "bpe" in (pieces[0].kind, pieces[1].kind):
         found = "in tokens, of which a line has no more than characters"
-    left = f"; {left_out:,} longer pairs are left out" if left_out else ""
+    left = f"; left out: {counted(left_out, 'longer pair')}" if left_out else ""
     return (limits[0], limits[1]), found + left
 
 
@@ -213,23 +236,48 @@ def _plus(source: Side, target: Side, pieces: tuple[Pieces, Pieces]) -> int:
     return max(10, -(-int(longer.max()) // 10) * 10)
 
 
-def _files(table: Path, folder: Path, pairs: int) -> Files:
+def _files(table: Path, folder: Path, pairs: int, columns: Columns) -> Files:
     """The tables to name: those that lie beside `table`, or ones to be made of it."""
-    beside = _beside(table, ("valid", "dev", "val"))
-    test = "".join(_relative(path, folder) for path in _beside(table, ("test",)))
+    beside = _beside(table, ("valid", "dev", "val"))[:1]
+    tests = _beside(table, ("test",))
+    found = {"valid": beside, "test": tests}
+    files = Files(
+        train=_relative(table, folder),
+        valid="".join(_relative(path, folder) for path in beside),
+        test="".join(_relative(path, folder) for path in tests),
+        columns=columns,
+        headless=frozenset(
+            split for split, paths in found.items() for path in paths if _lacks(path, columns)
+        ),
+    )
     if beside:
         why = f"{printable(beside[0].name)} lies beside {printable(table.name)}."
-        return Files(_relative(table, folder), _relative(beside[0], folder), test, (why,))
+        return replace(files, why=(why,))
     train, valid = (
         table.with_name(f"{table.stem}.{part}{table.suffix}") for part in ("train", "valid")
     )
     every = max(10, pairs // VALID_PAIRS)
     old, learn, measure = (shlex.quote(printable(path.name)) for path in (table, train, valid))
+    header = "NR==1 || " if isinstance(columns.source, str) else ""
+    rules = (f"'{header}NR % {every}'", learn), (f"'{header}NR % {every} == 0'", measure)
     why_new = (
         "Pairs to measure on must not be among those to learn from: make both files, once, with",
-        f"awk 'NR % {every}' {old} > {learn}; awk 'NR % {every} == 0' {old} > {measure}",
+        "; ".join(f"awk {rule} {old} > {new}" for rule, new in rules),
     )
-    return Files(_relative(train, folder), _relative(valid, folder), test, why_new)
+    return replace(
+        files, train=_relative(train, folder), valid=_relative(valid, folder), why=why_new
+    )
+
+
+def _lacks(path: Path, columns: Columns) -> bool:
+    """Whether a table lacks the header that columns by name want."""
+    if columns == NUMBERED:
+        return False
+    try:
+        read_table(path, columns.source, columns.target)
+    except DataError:
+        return True
+    return False
 
 
 def _beside(table: Path, words: tuple[str, ...]) -> list[Path]:

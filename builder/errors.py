@@ -87,6 +87,31 @@ class ProofFailure(Failure):
     """An exported file that does not do what the trained model does."""
 
 
+class SizeFailure(Failure):
+    """A trained model that is too large for the one file it is to become."""
+
+
+class MemoryFailure(Failure):
+    """Work for which the memory of the machine is too small."""
+
+
+OUT_OF_MEMORY = (
+    "not enough memory",
+    "out of memory",
+    "allocate memory",
+    "failed to allocate",
+    "bad allocation",
+    "bad_alloc",
+)
+"""What engines say for want of memory; only some of them have a class for it."""
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Tell whether `error`, whoever raised it, means that there is not enough memory."""
+    text = str(getattr(error, "strerror", None) or error).lower()  # names of files say nothing
+    return isinstance(error, MemoryError) or any(words in text for words in OUT_OF_MEMORY)
+
+
 def printable(text: str | Path) -> str:
     """Escape control and other invisible characters, so that no message drives a terminal."""
     return "".join(

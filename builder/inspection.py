@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,14 @@ from numpy.typing import NDArray
 
 from builder.blueprint.blueprint import Blueprint
 from builder.blueprint.data import Lengths
+from builder.blueprint.model import Learned
+from builder.blueprint.problems import missing_section
 from builder.blueprint.training import Training
 from builder.data.batches import plan_batches, split_microbatches
 from builder.data.pairs import Pairs
 from builder.data.store import PairStore, TokenStore, encode_pairs
 from builder.dataset import Part, read_pairs
-from builder.errors import BlueprintError, Problem
+from builder.errors import BlueprintError
 from builder.text.control import UNK_ID
 from builder.training.corpus import Tokenizers, learn, refuse_empty
 
@@ -48,6 +51,8 @@ class Split:
     """The files or the built-in set they come from."""
     pairs: int
     """Those that are kept."""
+    all_pairs: int
+    """Those with text on both sides, the ones that are too long too."""
     dropped: dict[str, int]
     """Pairs left out, by reason."""
     note: str
@@ -55,6 +60,10 @@ class Split:
     source: Side | None
     """None where no pair has text on both sides."""
     target: Side | None
+    repeated: int = 0
+    """Of all pairs, those that are also in `train`; 0 of `train` itself."""
+    unreachable: int = 0
+    """Of all pairs, those whose target is longer than `generation` lets an output become."""
 
 
 @dataclass(frozen=True)
@@ -89,13 +98,20 @@ class Inspection:
     """None without a `training` section, or without pairs."""
     samples: list[Sample]
 
+    @property
+    def is_usable(self) -> bool:
+        """Whether there are pairs to train on, and others to validate on."""
+        return all(split.pairs for split in self.splits if split.name in ("train", "valid"))
+
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
         return asdict(self)
 
 
-def inspect_data(blueprint: Blueprint, *, samples: int = 5) -> Inspection:
+def inspect_data(blueprint: Blueprint, *, samples: int = 5, file: str = "") -> Inspection:
     """Read all data, learn the tokenizers, and measure what training would be given.
+
+    Messages name `file` as the one that holds the blueprint.
 
     Raises:
         BlueprintError: There is no `data` or no `tokenizer` section.
@@ -105,24 +121,32 @@ def inspect_data(blueprint: Blueprint, *, samples: int = 5) -> Inspection:
     data, tokenizer = blueprint.data, blueprint.tokenizer
     if data is None or tokenizer is None:
         missing = [key for key in ("tokenizer", "data") if getattr(blueprint, key) is None]
-        raise BlueprintError([Problem("missing; it says what there is to see", k) for k in missing])
+        raise BlueprintError([missing_section(key, file) for key in missing])
     read = {part: read_pairs(data, part) for part in PARTS if getattr(data, part) is not None}
     refuse_empty("data.train", read["train"])
     tokenizers = learn(tokenizer, read["train"])
-    splits, stores, kept = [], {}, {}
-    for part, pairs in read.items():
-        stores[part] = encode_pairs(pairs, *tokenizers, UNLIMITED, UNLIMITED).store
-        kept[part], too_long = _fitting(stores[part], data.max_length)
-        splits.append(_split(part, pairs, too_long, stores[part], kept[part]))
+    stores = {
+        part: encode_pairs(pairs, *tokenizers, UNLIMITED, UNLIMITED).store
+        for part, pairs in read.items()
+    }
+    fitting = {part: _fitting(store, data.max_length) for part, store in stores.items()}
+    kept = fitting["train"][0]
     return Inspection(
-        splits=splits,
+        splits=[
+            replace(
+                _split(part, pairs, fitting[part], stores[part]),
+                repeated=_repeated(pairs, read["train"]) if part != "train" else 0,
+                unreachable=_unreachable(stores[part], blueprint),
+            )
+            for part, pairs in read.items()
+        ],
         vocabulary={
             "source": tokenizers[0].vocab_size,
             "target": tokenizers[1].vocab_size,
         },
         shared=tokenizer.shared,
-        batches=_batches(stores["train"], kept["train"], blueprint.training),
-        samples=list(_samples(read["train"], kept["train"], tokenizers, samples)),
+        batches=_batches(stores["train"], kept, blueprint.training),
+        samples=list(_samples(read["train"], kept, tokenizers, samples)),
     )
 
 
@@ -138,17 +162,36 @@ def _fitting(store: PairStore, limits: Lengths) -> tuple[Numbers, dict[str, int]
 
 
 def _split(
-    name: Part, pairs: Pairs, too_long: dict[str, int], store: PairStore, kept: Numbers
+    name: Part, pairs: Pairs, fitting: tuple[Numbers, dict[str, int]], store: PairStore
 ) -> Split:
+    kept, too_long = fitting
     return Split(
         name=name,
         origin=pairs.origin,
         pairs=len(kept),
+        all_pairs=len(pairs),
         dropped=dict(Counter(pairs.dropped) + Counter(too_long)),
         note=pairs.note,
         source=_side(store.source, kept),
         target=_side(store.target, kept),
     )
+
+
+def _repeated(pairs: Pairs, train: Pairs) -> int:
+    """How many of `pairs` are also in `train`."""
+    held_out = Counter(zip(pairs.sources, pairs.targets, strict=True))
+    known = {pair for pair in zip(train.sources, train.targets, strict=True) if pair in held_out}
+    return sum(held_out[pair] for pair in known)
+
+
+def _unreachable(store: PairStore, blueprint: Blueprint) -> int:
+    """How many targets are longer than the search may write for their sources."""
+    rule, positions = blueprint.generation.max_length, blueprint.model.decoder.positions[0]
+    ratio = Fraction(f"{rule.ratio:.6f}")  # as the search rounds it
+    limits = store.source.lengths * ratio.numerator // ratio.denominator + rule.plus
+    if isinstance(positions, Learned):
+        limits = np.minimum(limits, positions.max_length)
+    return int((store.target.lengths > limits).sum())
 
 
 def _side(store: TokenStore, kept: Numbers) -> Side | None:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Protocol
 
 from builder.text.output import Output
+from builder.text.tokenizer import TextTokenizer
 
 
-class Writer(Protocol):
+@dataclass(frozen=True)
+class Writer:
     """Writes one output for each line, in order; an empty line gives an empty output."""
+
+    source_tokenizer: TextTokenizer
+    """What cuts lines into the pieces that the model reads."""
+    generate: Callable[..., list[Output]]
 
     def __call__(
         self, lines: Sequence[str], *, first_line: int = 1, noun: str = "line"
@@ -21,6 +27,7 @@ class Writer(Protocol):
         Raises:
             DataError: A line is longer than the model reads, or no Unicode text.
         """
+        return self.generate(lines, first_line=first_line, noun=noun)
 
 
 def open_writer(path: Path, *, threads: int | None = None, max_length: int | None = None) -> Writer:
@@ -36,7 +43,10 @@ def open_writer(path: Path, *, threads: int | None = None, max_length: int | Non
         return _open_run(path, threads, max_length)
     from builder.runtime.package import Package
 
-    return partial(Package.load(path, threads=threads).generate, max_length=max_length)
+    package = Package.load(path, threads=threads)
+    return Writer(
+        package.metadata.source_tokenizer, partial(package.generate, max_length=max_length)
+    )
 
 
 def _open_run(folder: Path, threads: int | None, max_length: int | None) -> Writer:
@@ -49,10 +59,11 @@ def _open_run(folder: Path, threads: int | None, max_length: int | None) -> Writ
     if threads is not None:
         torch.set_num_threads(threads)
     run = Run.open(folder)
-    return partial(
+    generate = partial(
         generate_lines,
         run.load_model(),
         (run.source_tokenizer, run.target_tokenizer),
         strategy=run.blueprint.generation,
         max_length=NO_LIMIT if max_length is None else max_length,
     )
+    return Writer(run.source_tokenizer, generate)

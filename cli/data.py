@@ -8,11 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from builder.wording import counted
 from cli.options import BlueprintArgument, Json, Overrides
-from cli.streams import write_results
+from cli.streams import note, write_results
 
 if TYPE_CHECKING:
     from builder.inspection import Inspection, Side, Split
+
+UNUSABLE = 2
+"""Exit code where `train` would refuse the data, as it does itself."""
 
 
 def data(
@@ -23,11 +27,20 @@ def data(
 ) -> None:
     """Read a blueprint's data; print what the model will see: counts, lengths, unknowns, pieces."""
     from builder.blueprint.load import load_blueprint
+    from builder.doubts import find_doubts
     from builder.inspection import inspect_data
 
-    seen = inspect_data(load_blueprint(blueprint, set_ or ()), samples=samples)
-    shown = [json.dumps(seen.as_dict(), ensure_ascii=False)] if as_json else _report(seen)
-    write_results(shown)
+    loaded = load_blueprint(blueprint, set_ or ())
+    seen = inspect_data(loaded, samples=samples, file=blueprint)
+    doubts = find_doubts(loaded, seen)
+    if as_json:
+        write_results([json.dumps(seen.as_dict() | {"warnings": doubts}, ensure_ascii=False)])
+    else:
+        write_results(_report(seen))
+    for doubt in doubts:
+        note(f"warning: {doubt}")
+    if not seen.is_usable:
+        raise typer.Exit(UNUSABLE)
 
 
 def _report(seen: Inspection) -> Iterator[str]:
@@ -37,11 +50,12 @@ def _report(seen: Inspection) -> Iterator[str]:
     yield (
         f"vocabulary: {source:,} rows for both sides"
         if seen.shared
-        else (f"vocabulary: source {source:,} rows, target {target:,} rows")
+        else f"vocabulary: source {source:,} rows, target {target:,} rows"
     )
     if seen.batches is not None:
         padding = 100 * seen.batches.padding
-        yield f"batches: {seen.batches.updates:,} updates an epoch, {padding:.1f} % padding"
+        updates = counted(seen.batches.updates, "update")
+        yield f"batches: {updates} an epoch, {padding:.1f} % padding"
     for sample in seen.samples:
         yield ""
         yield _cut(sample.source, sample.source_pieces)
@@ -51,7 +65,7 @@ def _report(seen: Inspection) -> Iterator[str]:
 def _split(split: Split) -> Iterator[str]:
     from builder.errors import printable
 
-    yield f"{split.name}: {split.pairs:,} pairs from {split.origin}"
+    yield f"{split.name}: {counted(split.pairs, 'pair')} from {split.origin}"
     if split.note:
         yield f"  {printable(split.note)}"
     if split.dropped:
@@ -64,8 +78,8 @@ def _split(split: Split) -> Iterator[str]:
 
 def _side(side: Side) -> str:
     return (
-        f"median {side.median:,} tokens, 95 % at most {side.most:,}, longest {side.longest:,}; "
-        f"unknown {100 * side.unknown:.2f} %"
+        f"median {counted(side.median, 'token')}, 95 % at most {side.most:,}, "
+        f"longest {side.longest:,}; unknown {100 * side.unknown:.2f} %"
     )
 
 

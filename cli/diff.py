@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from builder.blueprint.blueprint import Blueprint
     from builder.blueprint.compare import Comparison
     from builder.blueprint.plan.blocks import Block
+    from builder.blueprint.plan.drawing import Drawing
 
 Side = Annotated[
     str,
@@ -56,10 +57,10 @@ def _report(found: Comparison) -> Iterator[str]:
     for size in found.sizes:
         yield f"  {size.block}: {_size(size.left)} → {_size(size.right)}"
     for mask in found.masks:
-        before, after = (drawing.caption[1] for drawing in (mask.left, mask.right))
+        before, after = (_masks(side) for side in (mask.left, mask.right))
         yield f"mask of the {mask.stack}: {before} → {after}"
-        for one, other in zip(mask.left.rows, mask.right.rows, strict=True):
-            yield f"  {one}  {other}"
+        pictures = [drawing.rows for drawing in (*mask.left, *mask.right)]
+        yield from ("  " + "  ".join(rows) for rows in zip(*pictures, strict=True))
     if not (found.choices or found.sizes):
         yield "no difference in meaning"
 
@@ -68,6 +69,13 @@ def _value(value: Any) -> str:
     if value is None:
         return "none"
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _masks(drawings: Sequence[Drawing]) -> str:
+    """Each mask in words; where there are several, with its layers."""
+    if len(drawings) == 1:
+        return drawings[0].mask
+    return "; ".join(f"{drawing.mask} ({', '.join(drawing.stacks)})" for drawing in drawings)
 
 
 def _size(block: Block | None) -> str:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.options import Json, Model, Overrides, Threads
+from builder.wording import counted
+from cli.options import DataOverrides, Json, Model, Threads
 from cli.streams import write_results
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def evaluate(
     target: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Their right outputs, line by line.")
     ] = None,
-    overrides: Overrides = None,
+    overrides: DataOverrides = None,
     samples: Annotated[int, typer.Option(min=0, help="Samples to show.")] = 5,
     as_json: Json = False,
     threads: Threads = None,
@@ -64,7 +65,8 @@ def _report(result: Evaluation) -> Iterator[str]:
     for name, value in result.scores.items():
         unit = "" if name in ("bleu", "chrf") else " %"
         yield f"{name.replace('_', ' ')}: {value:.2f}{unit}"
-    yield f"pairs: {result.pairs:,} ({result.cut_off:,} outputs cut off), {result.origin}"
+    cut_off = counted(result.cut_off, "output")
+    yield f"pairs: {result.pairs:,} ({cut_off} cut off), {result.origin}"
     if result.dropped:
         counts = (f"{count:,} {reason}" for reason, count in result.dropped.items())
         yield f"left out: {', '.join(counts)}"

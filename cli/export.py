@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from cli.options import Overrides
+from cli.options import FileOverrides
 from cli.streams import note, write_results
 
 
@@ -17,11 +17,11 @@ def export(
         Path | None,
         typer.Option(metavar="FILE", help="The file to write; RUN/NAME.onnx unless given."),
     ] = None,
-    overrides: Overrides = None,
+    overrides: FileOverrides = None,
 ) -> None:
-    """Write a run as one ONNX file that generates, once it is proved equal to PyTorch.
+    """Write a run as one ONNX file that is proved equal to PyTorch.
 
-    --set changes export.* and generation.* for this file alone; the run stays as it is.
+    Nothing takes the file's name before. --set changes this file alone; the run stays as it is.
     """
     from builder.export.export import export_run
 

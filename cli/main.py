@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import sys
@@ -13,7 +14,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 from typer.main import get_command
 
-from builder.errors import BuilderError, MissingExtra, printable
+from builder.errors import BuilderError, MissingExtra, is_out_of_memory, printable
 from cli.build import build
 from cli.check import check
 from cli.data import data
@@ -24,7 +25,7 @@ from cli.list import list_blueprints
 from cli.new import new
 from cli.run import run
 from cli.schema import schema
-from cli.streams import note, use_utf8, write_results
+from cli.streams import note, open_closed, use_utf8, write_results
 from cli.train import train
 
 FAILED, WRONG_USAGE, INTERRUPTED, TERMINATED = 1, 2, 130, 143
@@ -36,6 +37,23 @@ EXTRAS = {"babel": "demo"} | dict.fromkeys(
 )
 """The extra that brings a package which the plain install leaves out."""
 
+NEEDS_LESS = {
+    "train": "a smaller `training.microbatch_tokens` or `training.batch_tokens`, "
+    "a lower `data.max_length` or a smaller model needs less",
+    "run": "shorter lines or a lower `--max-length` need less",
+    "evaluate": "shorter lines need less",
+}
+"""What helps a command whose memory ran out; nothing but a smaller model helps the others."""
+
+SUMMARIES = {
+    "run": "Read lines and write one for each, with a run or an ONNX file.",
+    "new": "Write a commented blueprint to start from.",
+    "data": "Print what a model will see of a blueprint's data.",
+    "diff": "Compare two blueprints or runs in meaning.",
+    "schema": "Print the JSON Schema of blueprints, for editors.",
+}
+"""What the list of commands says where a command's own first sentence is too long for a line."""
+
 USAGE_ERROR = typer.BadParameter.__mro__[1]
 """What a command line ends in that has no meaning; typer gives the class no public name."""
 
@@ -46,7 +64,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for command in (check, build, train, export, run, evaluate, new, data, diff, schema):
-    app.command()(command)
+    app.command(short_help=SUMMARIES.get(command.__name__))(command)
 app.command("list")(list_blueprints)
 
 
@@ -71,9 +89,9 @@ def transom(
 ) -> None:
     """From a YAML blueprint of a Transformer to one ONNX file that generates.
 
-    Results go to stdout, everything else to stderr. Exit codes: 0 done, 1 a run, proof or bound
-    failed, 2 a mistake in the command or its files, 130 Ctrl-C, 141 the reader of stdout left,
-    143 terminated.
+    Results go to stdout, everything else to stderr. Exit codes: 0 done; 1 a training, a proof or
+    the machine failed, or there is a bug in Transom; 2 a mistake in the command, a blueprint, the
+    data or a file; 130 Ctrl-C; 141 whoever reads stdout left; 143 SIGTERM.
     """
     if debug:
         os.environ["TRANSOM_DEBUG"] = "1"
@@ -81,6 +99,7 @@ def transom(
 
 def main() -> NoReturn:
     """Run the command that the process was started with."""
+    open_closed()
     use_utf8()
     signal.signal(signal.SIGTERM, terminate)
     sys.exit(run_command(sys.argv[1:]))
@@ -98,7 +117,7 @@ def run_command(arguments: Sequence[str]) -> int:
     except SystemExit as stop:
         code = stop.code
     except Exception as error:  # noqa: BLE001 - a bug, too, must end in a line and a code
-        if os.environ.get("TRANSOM_DEBUG", "0") != "0":
+        if os.environ.get("TRANSOM_DEBUG", "") not in ("", "0"):
             note(traceback.format_exc().rstrip())
         message, code = explain(error, arguments)
         note(message)
@@ -116,26 +135,49 @@ def explain(error: Exception, arguments: Sequence[str]) -> tuple[str, int]:
         case _ if isinstance(error, USAGE_ERROR):
             return explain_usage(error, arguments), WRONG_USAGE
         case ModuleNotFoundError(name=str(name)) if extra := EXTRAS.get(name.partition(".")[0]):
-            command = next(word for word in arguments if not word.startswith("-"))
-            missing = MissingExtra(command, extra)
+            missing = MissingExtra(named(arguments), extra)
             return str(missing), missing.exit_code
+        case _ if is_out_of_memory(error):
+            less = NEEDS_LESS.get(named(arguments), "a smaller model needs less")
+            return f"not enough memory: {less}", FAILED
         case OSError(strerror=str(reason)):
             place = f": {printable(os.fsdecode(error.filename))}" if error.filename else ""
-            return f"{reason.lower()}{place}", FAILED
+            # No machine takes such a name, so it is not the machine that failed.
+            code = WRONG_USAGE if error.errno == errno.ENAMETOOLONG else FAILED
+            return f"{reason.lower()}{place}", code
     text = " ".join(printable(line) for line in str(error).splitlines())
     kind = type(error).__name__
     return f"internal error: {kind}: {text}; `transom --debug …` shows where it arose", FAILED
 
 
+def named(arguments: Sequence[str]) -> str:
+    """The command that `arguments` name; empty where they name none."""
+    group: Any = get_command(app)
+    return next((word for word in arguments if word in group.commands), "")
+
+
 def explain_usage(error: Any, arguments: Sequence[str]) -> str:
     """One line for a command line that nothing understands; the help where it is empty."""
-    text = error.format_message()
+    text = wrong_number(error) or error.format_message()
     if not arguments:
         return str(text)
-    command = error.ctx.command_path if error.ctx else "transom"
+    command = error.ctx.command_path if error.ctx else f"transom {named(arguments)}".strip()
     stop = "" if text.endswith("?") else "."
     text = printable(text.rstrip("."))
     return f"{command}: {text[:1].lower()}{text[1:]}{stop} `{command} --help` shows what there is"
+
+
+def wrong_number(error: Any) -> str | None:
+    """What stands in the place of a whole number, and which may; None where it is not about one."""
+    option = getattr(error, "param", None)
+    kind = getattr(option, "type_descriptor", None)
+    refused = getattr(error.__cause__, "errors", None)
+    if option is None or kind is None or kind.annotation is not int or refused is None:
+        return None
+    least, most = kind.parameter_info.min, kind.parameter_info.max
+    allowed = f"from {least} to {most:,}" if most is not None else f"of at least {least}"
+    found = refused()[0]["input"]
+    return f"{option.opts[0]}: found `{found}`; a whole number {allowed} is needed"
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -15,14 +15,26 @@ BlueprintArgument = Annotated[
         show_default=False,
     ),
 ]
-Overrides = Annotated[
-    list[str] | None,
-    typer.Option(
+
+
+def _set(what: str, example: str) -> Any:
+    return typer.Option(
         "--set",
         metavar="KEY=VALUE",
-        help="Change one value of the blueprint, as in model.d_model=256; may be repeated.",
+        help=f"{what}, as in {example}; may be repeated.",
         show_default=False,
-    ),
+    )
+
+
+Overrides = Annotated[
+    list[str] | None, _set("Change one value of the blueprint", "model.d_model=256")
+]
+FileOverrides = Annotated[
+    list[str] | None,
+    _set("Change export.* or generation.* in this file alone", "generation.max_length.plus=10"),
+]
+DataOverrides = Annotated[
+    list[str] | None, _set("Say where the run's pairs are now", "data.test.path=FILE")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 Model = Annotated[

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
+from builder.wording import counted
 from cli.options import Json, Model, Threads
 from cli.streams import note, write_results
 
 if TYPE_CHECKING:
     from builder.text.lines import Readable
     from builder.text.output import Output
+    from builder.writer import Writer
 
 
 def run(
@@ -46,15 +48,27 @@ def run(
     from builder.writer import open_writer
 
     generate = open_writer(model, threads=threads, max_length=max_length)
-    show = _as_json if as_json else _as_text
+    _answer(generate, _read(lines, file), _as_json if as_json else _as_text)
+
+
+def _answer(
+    generate: Writer, portions: Iterator[list[str]], show: Callable[[str, Output], str]
+) -> None:
+    """Write what comes of each line as it comes, and warnings at the end."""
+    from builder.text.unknown import UnknownPieces
+
+    unknown = UnknownPieces(generate.source_tokenizer)
     read = cut_off = 0
-    for some in _read(lines, file):
-        outputs = generate(some, first_line=read + 1)
-        write_results(map(show, some, outputs))
-        read += len(some)
+    for lines in portions:
+        outputs = generate(lines, first_line=read + 1)
+        write_results(map(show, lines, outputs))
+        unknown.look(lines, first_line=read + 1)
+        read += len(lines)
         cut_off += sum(not output.ended for output in outputs)
     if cut_off:
-        note(f"warning: {cut_off} of {read} outputs were cut off by a length limit")
+        note(f"warning: cut off by a length limit: {cut_off:,} of {counted(read, 'output')}")
+    if unknown.count:
+        note(f"warning: {unknown.describe()}")
 
 
 def _read(lines: list[str] | None, file: Path | None) -> Iterator[list[str]]:

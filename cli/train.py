@@ -52,13 +52,14 @@ def train(
 
 
 def _choose(blueprint: str | None, run: Path | None, overrides: list[str]) -> Blueprint:
-    """The blueprint that is named, or the one stored in `run`."""
+    """The blueprint that is named, or the one stored in `run`; it has what training needs."""
     from builder.blueprint.load import load_blueprint
-
-    if blueprint is not None:
-        return load_blueprint(blueprint, overrides)
-    if run is None:
-        raise typer.BadParameter("name a BLUEPRINT, or --resume with the --out of a run")
     from builder.run import BLUEPRINT
+    from builder.training.agreement import needed
 
-    return load_blueprint(run / BLUEPRINT, overrides)
+    file = blueprint or (str(run / BLUEPRINT) if run else "")
+    if not file:
+        raise typer.BadParameter("name a BLUEPRINT, or --resume with the --out of a run")
+    chosen = load_blueprint(file, overrides)
+    needed(chosen, file=file)
+    return chosen

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
 from builder.errors import printable
+from builder.wording import counted
 
 if TYPE_CHECKING:
     from builder.training import watch
@@ -70,12 +71,13 @@ class StderrWatch(AbstractContextManager["StderrWatch"]):
 
     def _started(self, event: watch.Started) -> None:
         """Say what is trained, where, and until when."""
-        limits = [f"{event.steps:,} updates"] if event.steps else []
-        limits += [f"{event.minutes:g} minutes"] if event.minutes else []
+        limits = [counted(event.steps, "update")] if event.steps else []
+        limits += [counted(event.minutes, "minute")] if event.minutes else []
         self._note(
-            f"{printable(event.name)}: {event.parameters:,} parameters, {event.pairs:,} pairs, "
-            f"{event.batches:,} updates an epoch, up to {' or '.join(limits)}, "
-            f"{event.threads} threads; in {printable(event.folder)}"
+            f"{printable(event.name)}: {counted(event.parameters, 'parameter')}, "
+            f"{counted(event.pairs, 'pair')}, {counted(event.batches, 'update')} an epoch, "
+            f"up to {' or '.join(limits)}, {counted(event.threads, 'thread')}; "
+            f"in {printable(event.folder)}"
         )
         if event.step:
             self._note(f"resumed after update {event.step:,}")
@@ -83,7 +85,8 @@ class StderrWatch(AbstractContextManager["StderrWatch"]):
     def _progress(self, event: watch.Progress) -> None:
         """Move the bar, or print a line now and then where there is none."""
         self._speed = (
-            f"loss {event.loss:.4f}, rate {event.rate:.2e}, {event.tokens_per_second:,.0f} tokens/s"
+            f"training loss {event.loss:.4f}, rate {event.rate:.2e}, "
+            f"{event.tokens_per_second:,.0f} tokens/s"
         )
         left = "" if event.seconds_left is None else f", {_clock(event.seconds_left)} left"
         place, state = f"{event.step:,} ({event.epoch:.1f} epochs)", self._speed + left
@@ -96,7 +99,8 @@ class StderrWatch(AbstractContextManager["StderrWatch"]):
         """Print the measures and a few samples."""
         measures = ", ".join(f"{name} {value:.4g}" for name, value in event.metrics.items())
         best = "; best so far" if event.is_best else ""
-        self._note(f"{event.step:,}: {measures}{best} ({self._speed})")
+        speed = f" ({self._speed})" if self._speed else ""  # a resumed run may measure first
+        self._note(f"{event.step:,}: {measures}{best}{speed}")
         for sample in event.samples:
             self._note(show_sample(sample.source, sample.output, sample.target))
 
@@ -107,8 +111,8 @@ class StderrWatch(AbstractContextManager["StderrWatch"]):
     def _finished(self, event: watch.Finished) -> None:
         """Say why it ended and what came of it."""
         self._note(
-            f"finished after {event.step:,} updates and {_clock(event.elapsed_s)}: {event.reason}; "
-            f"best {event.metric} {event.best:.4g}"
+            f"finished after {counted(event.step, 'update')} and {_clock(event.elapsed_s)}: "
+            f"{event.reason}; best {event.metric} {event.best:.4g}"
         )
 
 

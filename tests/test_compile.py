@@ -10,8 +10,9 @@ from torch import nn
 from builder.blueprint.model import Model
 from builder.compile import compile_model
 from builder.errors import RunError
-from builder.nn.mask import Band
-from builder.nn.positions import LearnedPositions, RotaryPositions, SinusoidalPositions
+from builder.nn.mask import Band, Causal
+from builder.nn.positions import LearnedPositions, SinusoidalPositions
+from builder.nn.rotary import RotaryPositions
 from builder.nn.transformer import Transformer
 
 
@@ -191,18 +192,20 @@ def test_the_stacks_differ_freely() -> None:
     )
 
     assert (len(model.encoder.layers), len(model.decoder.layers)) == (3, 1)
-    assert (model.encoder.band, model.decoder.band) == (Band(4, 1), Band(2, 0))
+    assert model.encoder.masks == (Band(4, 1),) * 3
+    assert model.decoder.masks == (Causal(Band(2, 0)),)
     reader: Any = model.encoder.layers[0]
     writer: Any = model.decoder.layers[0]
     assert reader.self_attention.q_proj.weight.shape == (12, 12)
     assert writer.self_attention.v_proj.weight.shape == (15, 12)
     assert writer.cross_attention.k_proj.weight.shape == (12, 12)
     assert writer.cross_attention.v_proj.weight.shape == (7, 12)
-    assert isinstance(reader.self_attention.rotary, RotaryPositions)
+    (rotary,) = set(model.encoder.positions)
+    assert isinstance(rotary, RotaryPositions)
     x, positions = torch.randn(1, 2, 5, 6), torch.arange(5)
-    turned = RotaryPositions(6, base=7.0)(x, positions)
-    assert torch.equal(reader.self_attention.rotary(x, positions), turned)
-    assert writer.self_attention.rotary is writer.cross_attention.rotary is None
+    turned = RotaryPositions(6, base=7.0)(positions, positions).turn(x)
+    assert torch.equal(rotary(positions, positions).turn(x), turned)
+    assert list(model.decoder.positions) == [None]
     assert model.source_embedding.positions is None
     assert isinstance(model.target_embedding.positions, LearnedPositions)
     assert reader.attention_residual.norm.eps == model.encoder.final_norm.eps == 0.5

@@ -53,3 +53,34 @@ def test_names_the_key_and_the_absolute_path_of_a_missing_file(tmp_path: Path) -
         read_pairs(data, "valid")
     with pytest.raises(DataError, match=r"data\.test"):
         read_pairs(data, "test")
+
+
+@pytest.mark.parametrize(
+    ("data", "key", "file"),
+    [
+        ("{train: {source: s.txt, target: bad}, valid: {path: v}}", "data.train.target", "bad:2"),
+        ("{train: {source: bad, target: t.txt}, valid: {path: v}}", "data.train.source", "bad:2"),
+        ("{train: {source: s.txt, target: t.txt}, valid: {path: v}}", "data.train", "t.txt"),
+        ("{train: {path: bad}, valid: {path: v}}", "data.train.path", "bad:2"),
+        ("{train: {path: s.txt}, valid: {path: v}}", "data.train.columns", "s.txt:1"),
+        (
+            "{train: {path: s.txt, columns: {source: en, target: de}}, valid: {path: v}}",
+            "data.train.columns",
+            "s.txt:1",
+        ),
+        ("{train: {path: .}, valid: {path: v}}", "data.train.path", ""),
+    ],
+)
+def test_a_wrong_file_is_named_with_the_key_that_names_it(
+    tmp_path: Path, data: str, key: str, file: str
+) -> None:
+    (tmp_path / "s.txt").write_text("a\nb\n")
+    (tmp_path / "t.txt").write_text("c\n")
+    (tmp_path / "bad").write_bytes(b"a\n\xff\n")
+    section = load_blueprint(write(tmp_path, data)).data
+    assert section is not None
+
+    with pytest.raises(DataError) as caught:
+        read_pairs(section, "train")
+    assert str(caught.value).startswith(f"{key}: ")
+    assert str(tmp_path / file) in str(caught.value)

@@ -89,7 +89,7 @@ def test_rare_giants_are_left_out(tmp_path: Path) -> None:
 
     assert blueprint.data is not None
     assert blueprint.data.max_length.source <= 64
-    assert "1 longer pairs are left out" in draft_blueprint(path)
+    assert "left out: 1 longer pair" in draft_blueprint(path)
 
 
 def test_tables_beside_it_are_named(tmp_path: Path) -> None:
@@ -142,3 +142,43 @@ def test_tables_without_pairs_are_refused(tmp_path: Path) -> None:
         draft_blueprint(table(tmp_path / "empty.tsv", []))
     with pytest.raises(DataError):
         draft_blueprint(tmp_path / "missing.tsv")
+
+
+HEADED = [("word", "no"), *NAMES]
+"""A table whose first line names its columns; one name is a word that YAML 1.1 reads as false."""
+
+
+def test_a_header_is_no_pair_and_names_the_columns(tmp_path: Path) -> None:
+    train = table(tmp_path / "a.train.tsv", HEADED)
+    table(tmp_path / "a.valid.tsv", HEADED[:9])
+    table(tmp_path / "a.test.tsv", NAMES[:9])
+
+    text = draft_blueprint(train, out=tmp_path / "new.yaml")
+    blueprint = parse_blueprint(text, "new.yaml", directory=tmp_path)
+    assert blueprint.data is not None
+    splits = blueprint.data.train, blueprint.data.valid, blueprint.data.test
+    columns = [vars(split)["columns"] for split in splits]
+    assert [(each.source, each.target) for each in columns] == [("word", "no")] * 2 + [(1, 2)]
+    assert [split.pairs for split in inspect_data(blueprint).splits] == [len(NAMES), 8, 9]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a shell of POSIX")
+def test_its_commands_keep_the_header_in_both_tables(tmp_path: Path) -> None:
+    path = table(tmp_path / "names.tsv", HEADED)
+    text = draft_blueprint(path)
+    (command,) = (line for line in text.splitlines() if "# awk" in line)
+    subprocess.run(command.split("#", 1)[1], shell=True, check=True, cwd=tmp_path)
+
+    seen = inspect_data(parse_blueprint(text, "new.yaml", directory=Path.cwd()))
+    assert sum(split.pairs for split in seen.splits) == len(NAMES)
+
+
+def test_a_header_that_names_a_column_twice_leaves_numbers(tmp_path: Path) -> None:
+    path = tmp_path / "names.tsv"
+    lines = ["word\tphones\tword", *(f"{source}\t{target}\t-" for source, target in NAMES)]
+    path.write_text("\n".join(lines), "utf-8")
+
+    blueprint = drafted(path)
+    assert blueprint.data is not None
+    assert vars(blueprint.data.train)["columns"].source == 1
+    assert "`word`, `phones`" in draft_blueprint(path)

@@ -1,11 +1,22 @@
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
 
+import numpy as np
 import pytest
+import torch
 
 from builder import errors
-from builder.errors import BlueprintError, BuilderError, Failure, Problem, printable
+from builder.errors import (
+    BlueprintError,
+    BuilderError,
+    Failure,
+    Problem,
+    is_out_of_memory,
+    printable,
+)
 
 
 def tree(base: type[BuilderError]) -> set[type[BuilderError]]:
@@ -13,9 +24,32 @@ def tree(base: type[BuilderError]) -> set[type[BuilderError]]:
 
 
 def test_a_mistake_exits_with_2_and_a_failure_with_1() -> None:
-    assert tree(Failure) == {Failure, errors.TrainingFailure, errors.ProofFailure}
+    assert tree(Failure) == {
+        Failure,
+        errors.TrainingFailure,
+        errors.ProofFailure,
+        errors.SizeFailure,
+        errors.MemoryFailure,
+    }
     for each in tree(BuilderError):
         assert each.exit_code == (1 if issubclass(each, Failure) else 2)
+
+
+def test_want_of_memory_is_known_whoever_tells_it() -> None:
+    too_much = 1 << 50  # numbers; no machine has so many
+    for allocate in (torch.empty, np.empty, bytearray):
+        with pytest.raises((MemoryError, RuntimeError)) as caught:
+            allocate(too_much)
+        assert is_out_of_memory(caught.value)
+    assert is_out_of_memory(torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB"))
+    assert is_out_of_memory(OSError(errno.ENOMEM, os.strerror(errno.ENOMEM)))
+
+
+def test_other_errors_are_no_want_of_memory() -> None:
+    with pytest.raises(RuntimeError) as caught:
+        torch.ones(2, 3) @ torch.ones(2, 3)
+    assert not is_out_of_memory(caught.value)
+    assert not is_out_of_memory(FileNotFoundError(errno.ENOENT, "none", "out of memory.txt"))
 
 
 def caret_of(problem: Problem) -> tuple[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 from pydantic.fields import FieldInfo
 
@@ -12,7 +13,7 @@ from builder.blueprint.data import SPLITS
 from builder.blueprint.fields import default_kind, fields, has_kind, members
 from builder.blueprint.merge import member, merge
 from builder.blueprint.model import Decoder, Stack, WrittenModel
-from builder.blueprint.nodes import Mapping, Node, Scalar, is_blank
+from builder.blueprint.nodes import Mapping, Node, Scalar, Sequence, is_blank
 from builder.blueprint.section import Section, Uniform
 from builder.blueprint.tokenizer import Tokenizer, WrittenTokenizer
 
@@ -68,10 +69,21 @@ def rewrite(section: Mapping, schema: type[Section], change: Change) -> Mapping:
     entries = change(section.entries, schema)
     for key, node in entries.items():
         info = fields(schema).get(key)
-        inner = member(node, info) if info and isinstance(node, Mapping) else None
-        if isinstance(node, Mapping) and inner:
-            entries[key] = rewrite(node, inner, change)
+        if info is not None:
+            entries[key] = each(node, partial(_rewritten, info=info, change=change))
     return replace(section, entries=entries)
+
+
+def _rewritten(node: Node, info: FieldInfo, change: Change) -> Node:
+    inner = member(node, info) if isinstance(node, Mapping) else None
+    return rewrite(node, inner, change) if isinstance(node, Mapping) and inner else node
+
+
+def each(node: Node, change: Callable[[Node], Node]) -> Node:
+    """The node, or every item of a list, changed."""
+    if isinstance(node, Sequence):
+        return replace(node, items=[change(item) for item in node.items])
+    return change(node)
 
 
 def _cascade_model(model: Mapping) -> Mapping:
@@ -116,7 +128,10 @@ def _cascade_data(data: Mapping) -> Mapping:
 
 def _expand(entries: Entries, schema: type[Section]) -> Entries:
     known = fields(schema)
-    return {k: _section(v, known[k]) if k in known else v for k, v in entries.items()}
+    return {
+        key: each(node, partial(_section, info=known[key])) if key in known else node
+        for key, node in entries.items()
+    }
 
 
 def _section(node: Node, info: FieldInfo) -> Node:
@@ -143,7 +158,13 @@ def _complete(entries: Entries, schema: type[Section]) -> Entries:
     for key, node in entries.items():
         info = fields(schema).get(key)
         kind = default_kind(info) if info else ""
-        if kind and isinstance(node, Mapping) and "kind" not in node.entries:
-            default = Scalar(node.place, kind, kind)
-            named[key] = replace(node, entries={"kind": default, **node.entries})
+        if kind:
+            named[key] = each(node, partial(_named, kind=kind))
     return named
+
+
+def _named(node: Node, kind: str) -> Node:
+    """A section with its `kind`, which is the given one unless it has one."""
+    if not isinstance(node, Mapping) or "kind" in node.entries:
+        return node
+    return replace(node, entries={"kind": Scalar(node.place, kind, kind), **node.entries})

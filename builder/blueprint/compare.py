@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from builder.blueprint.blueprint import Blueprint
+from builder.blueprint.model import Model
 from builder.blueprint.nodes import KeyPath, dotted
 from builder.blueprint.plan import make_plan
 from builder.blueprint.plan.amount import Amount
 from builder.blueprint.plan.blocks import Block
-from builder.blueprint.plan.drawing import Drawing
+from builder.blueprint.plan.drawing import Drawing, draw_stack
 
 
 @dataclass(frozen=True)
@@ -38,8 +39,9 @@ class Sight:
     """A stack whose tokens see others."""
 
     stack: str
-    left: Drawing
-    right: Drawing
+    left: tuple[Drawing, ...]
+    """Every mask of the stack; several where layers differ."""
+    right: tuple[Drawing, ...]
 
 
 @dataclass(frozen=True)
@@ -79,8 +81,8 @@ class Comparison:
             "masks": [
                 {
                     "stack": mask.stack,
-                    "left": mask.left.as_dict(),
-                    "right": mask.right.as_dict(),
+                    "left": [drawing.as_dict() for drawing in mask.left],
+                    "right": [drawing.as_dict() for drawing in mask.right],
                 }
                 for mask in self.masks
             ],
@@ -97,7 +99,7 @@ def compare(left: Blueprint, right: Blueprint) -> Comparison:
         choices=tuple(_choices(_meaning(left), _meaning(right))),
         parameters=(plans[0].parameters, plans[1].parameters),
         sizes=tuple(_sizes(plans[0].blocks, plans[1].blocks)),
-        masks=tuple(_masks(plans[0].masks, plans[1].masks)),
+        masks=tuple(_masks(left.model, right.model)),
     )
 
 
@@ -127,11 +129,9 @@ def _size(block: Block) -> tuple[Amount, str]:
     return block.parameters, block.tied_to
 
 
-def _masks(left: tuple[Drawing, ...], right: tuple[Drawing, ...]) -> Iterator[Sight]:
-    ours, theirs = (
-        {stack: drawing for drawing in side for stack in drawing.stacks} for side in (left, right)
-    )
-    for stack, drawing in ours.items():
-        other = theirs[stack]
-        if (drawing.before, drawing.after) != (other.before, other.after):
-            yield Sight(stack, drawing, other)
+def _masks(left: Model, right: Model) -> Iterator[Sight]:
+    stacks = (("encoder", left.encoder, right.encoder), ("decoder", left.decoder, right.decoder))
+    for name, *sides in stacks:
+        before, after = (draw_stack(name, stack) for stack in sides)
+        if before != after:
+            yield Sight(name, before, after)

@@ -59,6 +59,8 @@ class Document:
         except UnicodeDecodeError as error:
             byte = error.object[error.start]
             reason = f"not UTF-8: byte {error.start} of the file is 0x{byte:02x}"
+        except FileNotFoundError:
+            reason = "no such file" + _bundled_hint(self.file)
         except OSError as error:
             reason = str(error.strerror).lower()
         except ValueError as error:
@@ -85,6 +87,13 @@ def read_tree(text: str, source: Source) -> tuple[Mapping, list[Problem]]:
         raise BlueprintError([*problems, document.place.problem(message)])
     lifted, more = lift(document)
     return expand(lifted), problems + more
+
+
+def _bundled_hint(file: Path) -> str:
+    """Where a bundled blueprint was asked for as a file: how to name it."""
+    if file.stem not in bundled_blueprints():
+        return ""
+    return f"; the bundled blueprint is called `{file.stem}`, without `{file.suffix}` and folder"
 
 
 def _bundled(name: str) -> Path:

@@ -29,6 +29,8 @@ def members(annotation: Any, tag: str = "") -> dict[str, type[Section]]:
         inner, *metadata = get_args(annotation)
         tags = [item.tag for item in metadata if isinstance(item, Tag)]
         return members(inner, tags[0] if tags else tag)
+    if is_by_layer(annotation):
+        return members(get_args(annotation)[0])
     if origin in (Union, types.UnionType):
         found: dict[str, type[Section]] = {}
         for option in get_args(annotation):
@@ -37,6 +39,11 @@ def members(annotation: Any, tag: str = "") -> dict[str, type[Section]]:
     if isinstance(annotation, type) and issubclass(annotation, Section):
         return {kind_name(annotation) or tag: annotation}
     return {}
+
+
+def is_by_layer(annotation: Any) -> bool:
+    """Whether a list may stand there that is cycled over the layers."""
+    return get_origin(annotation) is tuple and get_args(annotation)[-1] is Ellipsis
 
 
 def kind_name(section: type[Section]) -> str:
@@ -52,7 +59,7 @@ def has_kind(section: type[Section]) -> bool:
 
 def default_kind(info: FieldInfo) -> str:
     """The `kind` that holds where none is written; empty if there is no such default."""
-    default = info.default
+    default = info.default[0] if is_by_layer(info.annotation) else info.default
     return kind_name(type(default)) if isinstance(default, Section) else ""
 
 
@@ -79,6 +86,8 @@ def locate(location: KeyPath, root: type[Section]) -> Spot:
         path = (*path, key)
         info = fields(section).get(str(key))
         options = members(info.annotation) if info else {}
+        if options and rest and isinstance(rest[0], int):
+            path = (*path, rest.pop(0))
         tag = str(rest.pop(0)) if len(options) > 1 and rest else ""
         if not rest or not options:
             indices = tuple(part for part in rest if isinstance(part, int))
@@ -100,7 +109,7 @@ def words(annotation: Any) -> list[str]:
     origin = get_origin(annotation)
     if origin is Literal:
         return [value for value in get_args(annotation) if isinstance(value, str)]
-    if origin is Annotated:
+    if origin is Annotated or is_by_layer(annotation):
         return words(get_args(annotation)[0])
     if origin in (Union, types.UnionType):
         return [word for option in get_args(annotation) for word in words(option)]
@@ -118,11 +127,10 @@ def allowed(annotation: Any, metadata: tuple[Any, ...] = ()) -> str:
         return allowed(inner, (*more, *metadata))
     if origin in (Union, types.UnionType):
         return _allowed_union(annotation, metadata)
+    if origin is tuple:
+        return _allowed_list(annotation)
     if origin is Literal:
         return ", ".join(str(value) for value in get_args(annotation))
-    if origin is tuple:
-        items = get_args(annotation)
-        return f"a list of {len(items)}, each {allowed(items[0])}"
     if annotation is bool:
         return "true or false"
     if annotation is str:
@@ -131,6 +139,14 @@ def allowed(annotation: Any, metadata: tuple[Any, ...] = ()) -> str:
         noun = "a whole number" if annotation is int else "a number"
         return noun + _range(metadata)
     return _allowed_section(annotation)
+
+
+def _allowed_list(annotation: Any) -> str:
+    items = get_args(annotation)
+    each = allowed(items[0])
+    if is_by_layer(annotation):
+        return f"{each}; or a list of such, cycled over the layers"
+    return f"a list of {len(items)}, each {each}"
 
 
 def _allowed_union(annotation: Any, metadata: tuple[Any, ...]) -> str:

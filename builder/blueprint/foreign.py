@@ -6,7 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 
+from builder.blueprint.inexact import ABSENT, NOTED
+
 RENAMED = {
+    "transom": "version format_version",
     "extends": "inherits include parent",
     "name": "experiment experiment_name run_name project",
     "model.layers": (
@@ -32,18 +35,21 @@ RENAMED = {
         "d_inner d_hidden transformer_ff filter_size inner_dim ffn_embed_dim n_inner "
         "transformer_feed_forward_num_hidden"
     ),
+    "model.feed_forward.bias": "mlp_bias ffn_bias add_ffnbias",
     "model.encoder.feed_forward.d_ff": "encoder_ffn_dim encoder_ffn_embed_dim",
     "model.decoder.feed_forward.d_ff": "decoder_ffn_dim decoder_ffn_embed_dim",
     "model.feed_forward.activation": (
-        "activation_function hidden_act act activation_fn mlp_activation_fn act_fn ff_activation"
+        "activation_function hidden_act act activation_fn mlp_activation_fn act_fn ff_activation "
+        "feed_forward_proj dense_act_fn"
     ),
     "model.norm": "norm_type normalization normalization_layer",
     "model.norm.eps": "layer_norm_eps layer_norm_epsilon norm_eps rms_norm_eps",
     "model.positions": (
         "position_encoding positional_encoding pos_enc position_embedding position_embedding_type "
-        "position_encoding_type transformer_positional_embedding_type pos_emb"
+        "position_encoding_type transformer_positional_embedding_type pos_emb "
+        "positional_embedding pos_embedding"
     ),
-    "model.positions.base": "rope_theta rotary_base rotary_theta",
+    "model.positions.base": "rope_theta rotary_base rotary_theta theta",
     "model.dropout": (
         "dropout_rate drop_rate dropout_prob p_dropout pdrop dropout_p transformer_dropout"
     ),
@@ -59,7 +65,8 @@ RENAMED = {
     "model.dropout.activation": (
         "activation_dropout relu_dropout ff_dropout ffn_dropout transformer_dropout_act"
     ),
-    "model.encoder.mask.before": "window_size sliding_window attention_window local_window",
+    "model.decoder.cross_attention": "cross_attn encoder_attn encoder_attention",
+    "model.encoder.mask.before": "window window_size sliding_window attention_window local_window",
     "model.embeddings.tie": "weight_tying weight_tying_type tying",
     "model.embeddings.scale": "scale_embedding embedding_scale",
     "model.vocab_size": "vocabulary_size n_vocab num_tokens n_tokens",
@@ -68,23 +75,27 @@ RENAMED = {
     "tokenizer": "tokenization subword tokenizer_type tokenizer_config",
     "tokenizer.kind": "level bpe_type tokenizer_class",
     "tokenizer.vocab_size": "voc_limit bpe_codes num_merges num_words vocab_limit",
-    "tokenizer.lowercase": "do_lower_case lowercasing",
+    "tokenizer.lowercase": "do_lower_case lowercasing lower",
     "tokenizer.shared": "share_vocab shared_vocab joint_vocab joined_dictionary shared_vocabulary",
     "data": "dataset corpus",
-    "data.max_length": (
-        "max_len max_seq_len max_seq_length max_position_embeddings block_size n_ctx"
+    "data.max_length": ("max_len max_seq_len max_seq_length block_size n_ctx"),
+    "data.max_length.source": (
+        "src_seq_length max_source_positions max_source_length max_length_source"
     ),
-    "data.max_length.source": "src_seq_length max_source_positions max_source_length",
-    "data.max_length.target": "tgt_seq_length max_target_positions max_target_length",
+    "data.max_length.target": (
+        "tgt_seq_length max_target_positions max_target_length max_length_target"
+    ),
     "data.train": "training_data train_file train_set",
     "data.valid": (
         "dev validation val valid_set validation_file validation_data dev_set "
         "validation_source validation_target"
     ),
-    "data.train.source": "src path_src src_train",
-    "data.train.target": "trg tgt path_tgt path_trg trg_train tgt_train",
+    "data.train.source": "src path_src src_train train_src",
+    "data.train.target": "trg tgt path_tgt path_trg trg_train tgt_train train_tgt train_trg",
     "training": "trainer train_config fit learning",
-    "training.steps": "max_steps train_steps total_steps max_updates num_steps updates",
+    "training.steps": (
+        "max_steps train_steps total_steps max_updates num_steps updates iterations max_iters"
+    ),
     "training.schedule": (
         "scheduler lr_scheduler lr_scheduler_type learning_rate_scheduler scheduling "
         "learning_rate_scheduler_type decay_method lr_schedule"
@@ -102,7 +113,8 @@ RENAMED = {
     "training.label_smoothing": "smoothing label_smoothing_factor smoothing_value",
     "training.clip": (
         "grad_clip max_grad_norm clip_norm gradient_clipping clip_grad_norm gradient_clip_val "
-        "gradient_clipping_threshold"
+        "gradient_clipping_threshold gradient_clip gradient_clip_norm clip_gradient clip_grad "
+        "max_norm grad_norm"
     ),
     "training.validate": "validation_config evaluation evaluate",
     "training.validate.every": (
@@ -110,11 +122,12 @@ RENAMED = {
     ),
     "training.validate.metric": (
         "eval_metric early_stopping_metric best_checkpoint_metric metric_for_best_model "
-        "optimized_metric"
+        "optimized_metric early_stopping_criteria"
     ),
     "training.validate.patience": (
         "early_stopping early_stopping_patience max_num_checkpoint_not_improved"
     ),
+    "training.validate.pairs": "sample_dev_subset max_eval_samples",
     "training.checkpoint.every": (
         "save_steps save_checkpoint_steps save_interval_updates checkpoint_interval save_every"
     ),
@@ -122,11 +135,12 @@ RENAMED = {
         "keep_last_ckpts keep_best_ckpts keep_checkpoint keep_last_epochs keep_interval_updates "
         "save_total_limit keep_last_params"
     ),
-    "training.seed": "random_seed manual_seed",
+    "training.seed": "random_seed manual_seed data_seed",
     "training.threads": "num_threads n_threads",
     "generation": "testing decoding inference generate search",
-    "generation.max_length.ratio": "max_len_a",
+    "generation.max_length.ratio": "max_len_a max_length_ratio",
     "generation.max_length.plus": "max_len_b max_new_tokens max_output_length",
+    "export.opset": "opset_version target_opset onnx_opset",
 }
 """Names whose value means the same here, under ours."""
 
@@ -155,7 +169,11 @@ TRANSLATED: dict[str, tuple[str, dict[tuple[str, ...], str]]] = {
         {YES: "learned", NO: "sinusoidal"},
     ),
     "no_token_positional_embeddings no_positions": ("model.positions", {YES: "none"}),
-    "ff_glu use_swiglu swiglu ff_swish": ("model.feed_forward.activation", {YES: "swiglu"}),
+    "static_position_embeddings": ("model.positions", {YES: "sinusoidal", NO: "learned"}),
+    "ff_glu use_swiglu swiglu ff_swish glu gated is_gated_act": (
+        "model.feed_forward.activation",
+        {YES: "swiglu"},
+    ),
     "share_embeddings tie_weights tie_embeddings tied_embeddings share_all_embeddings "
     "three_way_tying tie_all_embeddings": ("model.embeddings.tie", {YES: "all", NO: "none"}),
     "tie_word_embeddings share_decoder_embeddings tied_softmax tie_output tie_projection "
@@ -170,30 +188,6 @@ TRANSLATED: dict[str, tuple[str, dict[tuple[str, ...], str]]] = {
     "no_scale_embedding": ("model.embeddings.scale", {YES: "false", NO: "true"}),
 }
 """Names whose value is another here: ours, and for their values our values."""
-
-NOTED = {
-    "training.batch_tokens": (
-        "batch_size bs max_tokens train_batch_size per_device_train_batch_size tokens_per_batch",
-        "it counts the target tokens of one update",
-    ),
-    "training.microbatch_tokens": (
-        (
-            "accum_count grad_accum accumulation_steps update_freq gradient_accumulation_steps "
-            "batch_multiplier update_interval"
-        ),
-        "it gives the positions of one forward pass, not a number of passes",
-    ),
-    "training.optimizer.betas": ("beta1 beta2 adam_beta1 adam_beta2", "a list of the two"),
-    "training.steps": (
-        "epochs num_epochs max_epochs num_train_epochs n_epochs",
-        "it counts updates; or give `training.minutes`",
-    ),
-    "": (
-        "pad_id eos_id bos_id unk_id pad_token_id eos_token_id bos_token_id padding_idx pad_token",
-        "the control ids (pad, bos, eos, unk) are fixed, four rows of every vocabulary",
-    ),
-}
-"""Names that have no exact counterpart, under the nearest of ours, with the difference."""
 
 WORDS = {
     "sinusoidal": "sine sinusoid sincos sin fixed absolute",
@@ -272,4 +266,6 @@ def _table() -> dict[str, Foreign]:
         )
     for ours, (names, note) in NOTED.items():
         put(names, Foreign(ours, note=note))
+    for note, names in ABSENT.items():
+        put(names, Foreign(note=note))
     return table

@@ -23,6 +23,7 @@ from builder.blueprint.nodes import (
     is_blank,
     raw,
     walk,
+    without_indices,
 )
 from builder.blueprint.override import flag_name, read_overrides
 from builder.blueprint.reach import unreached
@@ -82,10 +83,12 @@ def _resolve(
     blanks = {node.place.path: node.place for _, node in walk(tree) if is_blank(node)}
     tree, guessed = read_as_meant(without_blanks(tree))
     if name is not None and "name" not in tree.entries:
-        tree = replace(tree, entries={**tree.entries, "name": Scalar(tree.place, name, name)})
+        place = replace(tree.place, path=("name",))  # its text is empty: nobody wrote it
+        tree = replace(tree, entries={**tree.entries, "name": Scalar(place, name, "")})
     tree = _with_absolute_paths(complete(cascade(tree)))
     broken = {path for path, node in walk(tree) if isinstance(node, Broken)}
-    validation = Validation(tree, blanks, tainted=broken | guesses(tree, guessed))
+    tainted = set(map(without_indices, broken | guesses(tree, guessed)))
+    validation = Validation(tree, blanks, tainted=tainted)
     written = validation.run()
     problems += [*validation.problems, *check(written, tree, validation.is_tainted)]
     problems += unreached(tree, validation.is_tainted)

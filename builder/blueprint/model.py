@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from builder.blueprint.section import (
+    ByLayer,
     Depth,
     Length,
     Natural,
@@ -17,16 +18,17 @@ from builder.blueprint.section import (
     VocabularySize,
     Width,
     Word,
+    at_layer,
 )
 
 
 class Attention(Section):
     """Multi-head attention (Vaswani et al., 2017, section 3.2)."""
 
-    heads: Depth = 8
+    heads: ByLayer[Depth] = (8,)
     """Heads; they must divide d_model unless `d_k` is given."""
     d_k: Width | None = None
-    """Width of one head's queries and keys; `d_model / heads` unless given."""
+    """Width of one head's queries and keys; `d_model / heads` of the layer unless given."""
     d_v: Width | None = None
     """Width of one head's values; `d_k` unless given."""
     bias: bool = False
@@ -36,7 +38,7 @@ class Attention(Section):
 class FeedForward(Section):
     """The position-wise network of each layer (Vaswani et al., 2017, section 3.3)."""
 
-    d_ff: Width = 2048
+    d_ff: ByLayer[Width] = (2048,)
     """Inner width."""
     activation: Literal["relu", "gelu", "swiglu"] = "relu"
     """`swiglu` is gated: a third matrix of the same size (Shazeer, 2020)."""
@@ -147,8 +149,8 @@ class Stack(Section):
     """Layers of the stack."""
     attention: Attention = Attention()
     feed_forward: FeedForward = FeedForward()
-    positions: Positions = Sinusoidal(kind="sinusoidal")
-    """How the model knows the order of tokens."""
+    positions: ByLayer[Positions] = (Sinusoidal(kind="sinusoidal"),)
+    """How the model knows the order of tokens; by layer only what works inside attention."""
     norm: Norm = LayerNorm(kind="layer_norm")
     """The normalisation around each sub-layer."""
     dropout: Dropout = Dropout()
@@ -157,14 +159,14 @@ class Stack(Section):
 class Encoder(Stack):
     """The stack that reads the source."""
 
-    mask: Mask = Full(kind="full")
+    mask: ByLayer[Mask] = (Full(kind="full"),)
     """Which source tokens each one may attend to."""
 
 
 class Decoder(Stack):
     """The stack that writes the target; its self-attention is always causal."""
 
-    mask: Mask = Causal(kind="causal")
+    mask: ByLayer[Mask] = (Causal(kind="causal"),)
     """Which target tokens each one may attend to; never later ones."""
     cross_attention: Attention = Attention()
     """Attention to the encoder's output; `attention` of the decoder unless given."""
@@ -204,17 +206,19 @@ class WrittenModel(Stack, Model):
     """The network as a user writes it: the keys of a stack may stand once, for both stacks."""
 
 
-def head_widths(attention: Attention, d_model: int) -> tuple[int, int]:
-    """The widths `(d_k, d_v)` of one head."""
-    d_k = attention.d_k or d_model // attention.heads
+def head_widths(attention: Attention, d_model: int, layer: int) -> tuple[int, int]:
+    """The widths `(d_k, d_v)` of one head of a layer, counted from 0."""
+    d_k = attention.d_k or d_model // at_layer(attention.heads, layer)
     return d_k, attention.d_v or d_k
 
 
 def with_widths(model: Model) -> Model:
-    """The same model, with `d_k` and `d_v` written out in every attention."""
+    """The same model, with `d_k` and `d_v` written out wherever all layers have the same."""
 
     def explicit(attention: Attention) -> Attention:
-        d_k, d_v = head_widths(attention, model.d_model)
+        if attention.d_k is None and len(set(attention.heads)) > 1:
+            return attention
+        d_k, d_v = head_widths(attention, model.d_model, 0)
         return attention.model_copy(update={"d_k": d_k, "d_v": d_v})
 
     encoder, decoder = model.encoder, model.decoder

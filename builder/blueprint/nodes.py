@@ -103,6 +103,11 @@ def dotted(path: KeyPath) -> str:
     return text
 
 
+def without_indices(path: KeyPath) -> KeyPath:
+    """The keys of the path: where it runs through a list, it stands for the whole."""
+    return tuple(part for part in path if isinstance(part, str))
+
+
 def is_blank(node: Node) -> bool:
     """Whether a key has no value, or null."""
     return isinstance(node, Scalar) and node.value is None
@@ -122,12 +127,12 @@ def raw(node: Node) -> Any:
 
 
 def child(node: Node | None, key: str | int) -> Node | None:
-    """What stands under `key`, if anything does."""
+    """What stands under `key`, if anything does; one value is as good as a list of one."""
     if isinstance(node, Mapping) and isinstance(key, str):
         return node.entries.get(key)
     if isinstance(node, Sequence) and isinstance(key, int) and key < len(node.items):
         return node.items[key]
-    return None
+    return None if isinstance(node, Sequence) or key != 0 else node
 
 
 def descend(root: Node, path: KeyPath) -> tuple[Node, int]:

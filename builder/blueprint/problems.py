@@ -11,9 +11,19 @@ from builder.blueprint.foreign import translate
 from builder.blueprint.nodes import Node, Scalar, child, describe
 from builder.blueprint.read import scalar_value
 from builder.blueprint.suggest import advise, nearest, reason
+from builder.errors import Problem
 
+NAMELESS = "taken from the file's own name; write one, such as `name: my-model`"
+"""What to say of a `name` that is none, where the blueprint gives none."""
 SWITCHES = frozenset({"0", "1", "yes", "no", "on", "off", "y", "n"})
 """What other languages write for true and false."""
+
+EXAMPLES = {
+    "tokenizer": "tokenizer: char",
+    "data": "data: {train: {path: train.tsv}, valid: {path: valid.tsv}}",
+    "training": "training: {minutes: 10}",
+}
+"""A short form of each section that training needs and a blueprint may lack."""
 
 
 def unknown_key(parent: Node, node: Node, spot: Spot) -> str:
@@ -41,6 +51,11 @@ def missing_key(key: str, info: FieldInfo, *, blank: bool) -> str:
     return f"`{key}` is missing; allowed: {allows}"
 
 
+def missing_section(key: str, file: str = "") -> Problem:
+    """What a command cannot do without, though a blueprint can; `file` holds the blueprint."""
+    return Problem(f"the section is missing; write, for example, `{EXAMPLES[key]}`", key, file)
+
+
 def missing_kind(info: FieldInfo) -> str:
     """What a section lacks that could be of several kinds."""
     return f"`kind` is missing; allowed: {', '.join(words(info.annotation))}"
@@ -60,6 +75,10 @@ def _hint(node: Node, info: FieldInfo, allows: str) -> str:
         return "numbers must be finite"
     if allows == "true or false" and node.text.lower() in SWITCHES:
         return "write true or false"
+    if node.place.path == ("name",) and not node.text:
+        return NAMELESS
+    if node.place.path == ("generation", "max_length") and isinstance(node.value, int | float):
+        return f"for {node.text} tokens write `{{ratio: 0, plus: {node.text}}}`"
     if isinstance(node.value, str):
         return _hint_for_text(node.value, words(info.annotation), allows)
     ours = translate(node.text, words(info.annotation))
@@ -71,7 +90,8 @@ def _hint(node: Node, info: FieldInfo, allows: str) -> str:
 def _hint_for_text(text: str, choices: list[str], allows: str) -> str:
     if text == "None":
         return "write null for the default, or drop the line"
-    if "number" in allows and isinstance(scalar_value(text), int | float):
+    is_number = isinstance(scalar_value(text), int | float)
+    if is_number and ("number" in allows or text in allows.split(", ")):
         return "drop the quotes"
     near = translate(text, choices) or nearest(text, choices)
     return f"did you mean `{near}`?" if near else ""

@@ -17,7 +17,15 @@ from pydantic.fields import FieldInfo
 from builder.blueprint.blueprint import WrittenBlueprint
 from builder.blueprint.cascade import RECIPE_KEYS, STACK_KEYS
 from builder.blueprint.data import WrittenData
-from builder.blueprint.fields import constraints, default_kind, fields, has_kind, kind_name, members
+from builder.blueprint.fields import (
+    constraints,
+    default_kind,
+    fields,
+    has_kind,
+    is_by_layer,
+    kind_name,
+    members,
+)
 from builder.blueprint.model import Decoder, Encoder
 from builder.blueprint.section import Section, Uniform
 from builder.blueprint.tokenizer import Recipe, WrittenTokenizer
@@ -150,6 +158,8 @@ class _Writer:
         if origin is Annotated:
             inner, *more = get_args(annotation)
             return self.value(inner, [*more, *metadata], default, inherits=inherits)
+        if is_by_layer(annotation):
+            return self._by_layer(get_args(annotation)[0], default, inherits=inherits)
         if members(annotation):
             return self._sections(annotation, default, inherits=inherits)
         if origin in (Union, types.UnionType):
@@ -161,9 +171,15 @@ class _Writer:
             return self._list(annotation, inherits=inherits)
         return {"type": PLAIN[annotation], **_bounds(metadata)}
 
+    def _by_layer(self, item: Any, default: str, *, inherits: bool) -> Schema:
+        """One value, or a list that is cycled over the layers."""
+        value = self.value(item, (), default, inherits=inherits)
+        several = {"type": "array", "minItems": 1, "items": value}
+        return _any_of([*value.get("anyOf", [value]), several])
+
     def _list(self, annotation: Any, *, inherits: bool) -> Schema:
         items = [self.value(each, inherits=inherits) for each in get_args(annotation)]
-        if get_origin(annotation) is list or Ellipsis in get_args(annotation):
+        if get_origin(annotation) is list:
             return {"type": "array", "items": items[0]}
         size = {"minItems": len(items), "maxItems": len(items)}
         return {"type": "array", "prefixItems": items, **size}
@@ -237,7 +253,7 @@ def _needs_more(section: type[Section]) -> bool:
 
 def _default(info: FieldInfo) -> Schema:
     """The default, in the shortest form that a user may write; none is told for plain sections."""
-    value = info.default
+    value = info.default[0] if is_by_layer(info.annotation) else info.default
     if info.is_required() or value is None:
         return {}
     if not isinstance(value, Section):

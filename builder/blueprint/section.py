@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Sequence
+from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    WrapSerializer,
+    model_validator,
+)
 
 
 class Section(BaseModel):
@@ -39,7 +48,33 @@ def kind_of(value: object) -> object:
     return {"kind": value} if isinstance(value, str) else value
 
 
+def listed(value: object) -> object:
+    """Let one value stand for a list of one."""
+    return value if isinstance(value, list | tuple) else [value]
+
+
+def unlisted(values: Any, plain: SerializerFunctionWrapHandler) -> Any:
+    """Write a list of one as the value alone."""
+    written = plain(values)
+    return written[0] if len(written) == 1 else written
+
+
 Word = BeforeValidator(kind_of)
+
+T = TypeVar("T")
+ByLayer = Annotated[
+    tuple[T, ...],
+    BeforeValidator(listed),
+    WrapSerializer(unlisted),
+    Field(strict=False, min_length=1, max_length=1_000),
+]
+"""One value for all layers, or a list that is cycled over them."""
+
+
+def at_layer(values: Sequence[T], layer: int) -> T:
+    """The value of a layer, counted from 0."""
+    return values[layer % len(values)]
+
 
 Natural = Annotated[int, BeforeValidator(whole), Field(ge=0, le=2**31 - 1)]
 """A whole number from 0."""

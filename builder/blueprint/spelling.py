@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import replace
+from functools import partial
 
 from builder.blueprint.blueprint import WrittenBlueprint
-from builder.blueprint.cascade import Entries, expand, rewrite
+from builder.blueprint.cascade import Entries, each, expand, rewrite
 from builder.blueprint.fields import fields, members
 from builder.blueprint.nodes import KeyPath, Mapping, Node, Place, walk
 from builder.blueprint.section import Section
@@ -23,12 +24,17 @@ def read_as_meant(root: Mapping) -> tuple[Mapping, set[Place]]:
     """
     guessed: set[Place] = set()
 
+    def one(node: Node, forms: Collection[type[Section]]) -> Node:
+        return _filled(node, forms, guessed) if isinstance(node, Mapping) else node
+
     def fill(entries: Entries, schema: type[Section]) -> Entries:
-        known = fields(schema)
+        forms = {
+            key: members(info.annotation).values()
+            for key, info in fields(schema).items()
+            if key in entries
+        }
         return {
-            key: _filled(node, members(known[key].annotation).values(), guessed)
-            if key in known and isinstance(node, Mapping)
-            else node
+            key: each(node, partial(one, forms=forms[key])) if key in forms else node
             for key, node in entries.items()
         }
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from builder.blueprint.blueprint import Blueprint
-from builder.blueprint.model import Attention, Decoder, Encoder, Learned, Mask, Window
+from builder.blueprint.model import Attention, Decoder, Encoder, Learned, Positions
+from builder.blueprint.plan.drawing import in_words
 
 
 def summarise(blueprint: Blueprint) -> str:
@@ -11,33 +14,41 @@ def summarise(blueprint: Blueprint) -> str:
     encoder, decoder = blueprint.model.encoder, blueprint.model.decoder
     return (
         f"d_model={blueprint.model.d_model}, {encoder.layers}+{decoder.layers} layers, "
-        f"{encoder.attention.heads} heads"
+        f"{_heads(encoder.attention)}"
     )
 
 
 def describe_stack(stack: Encoder | Decoder) -> str:
-    """Every choice of one stack."""
+    """Every choice of one stack; what differs by layer is listed as it is cycled."""
     layers = "1 layer" if stack.layers == 1 else f"{stack.layers} layers"
     parts = [layers, _attention(stack.attention)]
     if isinstance(stack, Decoder) and stack.cross_attention != stack.attention:
         parts.append(f"cross-attention {_attention(stack.cross_attention)}")
-    reach = f" to {stack.positions.max_length:,}" if isinstance(stack.positions, Learned) else ""
     return ", ".join(
         [
             *parts,
-            f"d_ff {stack.feed_forward.d_ff} {stack.feed_forward.activation}",
-            f"positions {stack.positions.kind}{reach}",
-            f"mask {_mask(stack.mask)}",
+            f"d_ff {_cycle(map(str, stack.feed_forward.d_ff))} {stack.feed_forward.activation}",
+            f"positions {_cycle(map(_positions, stack.positions))}",
+            f"mask {_cycle(map(in_words, stack.mask))}",
             f"{stack.norm.kind} {stack.norm.placement}",
         ]
     )
 
 
 def _attention(attention: Attention) -> str:
-    return f"{attention.heads} heads (d_k {attention.d_k}, d_v {attention.d_v})"
+    widths = {"d_k": attention.d_k, "d_v": attention.d_v}
+    known = ", ".join(f"{name} {width}" for name, width in widths.items() if width is not None)
+    return f"{_heads(attention)} ({known})" if known else _heads(attention)
 
 
-def _mask(mask: Mask) -> str:
-    if isinstance(mask, Window):
-        return f"window {mask.before} before, {mask.after} after"
-    return mask.kind
+def _heads(attention: Attention) -> str:
+    return f"{_cycle(map(str, attention.heads))} head{'s' if attention.heads != (1,) else ''}"
+
+
+def _positions(positions: Positions) -> str:
+    reach = f" to {positions.max_length:,}" if isinstance(positions, Learned) else ""
+    return positions.kind + reach
+
+
+def _cycle(values: Iterable[str]) -> str:
+    return " | ".join(values)

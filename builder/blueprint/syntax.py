@@ -33,6 +33,10 @@ def syntax_problem(error: yaml.MarkedYAMLError, source: Source) -> Problem:
         message = "a second document begins here; a blueprint is one document"
     elif together:
         return together.problem(NO_SPACE)
+    elif "mapping values" in complaint and re.match(
+        r" *[\w.-]+: +[^\s\"'{\[].*: ", text[:column] + " "
+    ):
+        message = "a text with a colon and a space in it needs quotes around the whole of it"
     elif re.search("mapping values|expected key|block end|could not find", complaint):
         message = (
             "this line does not fit its neighbours: its indentation differs from theirs, or a "

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from builder.blueprint.data import Columns
 from builder.blueprint.write import dump_text
 
+NUMBERED = Columns(source=1, target=2)
+"""The columns of a table without a header."""
 COMMENT_COLUMN = 44
 """Where the comment of a short line begins."""
 
@@ -55,12 +58,16 @@ class Pieces:
 
 @dataclass(frozen=True)
 class Files:
-    """Tables of pairs, as the blueprint names them: columns 1 and 2."""
+    """Tables of pairs, as the blueprint names them."""
 
     train: str = "pairs.train.tsv"
     valid: str = "pairs.valid.tsv"
     test: str = ""
     """Empty for none."""
+    columns: Columns = NUMBERED
+    """Of `train`, and of all tables that have its header, if it has one."""
+    headless: frozenset[str] = frozenset()
+    """The tables, by split, that lack that header: their columns are 1 and 2."""
     why: tuple[str, ...] = (
         "Tables of tab-separated columns, one pair on each line. Columns by name, such as",
         "`{source: en, target: de}`, want a header. Two parallel files are",
@@ -128,9 +135,15 @@ def _text(draft: Draft) -> Iterator[str]:
     for split in ("train", "valid", "test"):
         path = getattr(draft.files, split)
         if path:
-            yield f"  {split}: {{path: {dump_text(path)}, columns: {{source: 1, target: 2}}}}"
+            ends = NUMBERED if split in draft.files.headless else draft.files.columns
+            columns = ", ".join(f"{side}: {_column(column)}" for side, column in ends)
+            yield f"  {split}: {{path: {dump_text(path)}, columns: {{{columns}}}}}"
     source, target = draft.max_length
     yield _line(f"  max_length: {{source: {source}, target: {target}}}", draft.max_length_why)
+
+
+def _column(column: int | str) -> str:
+    return dump_text(column) if isinstance(column, str) else str(column)
 
 
 def _training(draft: Draft) -> Iterator[str]:

@@ -15,10 +15,12 @@ from builder.blueprint.nodes import (
     Node,
     Place,
     Scalar,
+    Sequence,
     child,
     descend,
     raw,
     without,
+    without_indices,
 )
 from builder.blueprint.problems import missing_key, missing_kind, unknown_key, wrong_value
 from builder.blueprint.syntax import NO_SPACE, swallowed
@@ -57,13 +59,15 @@ class Validation:
         """Whether the value at `path` is not what the user wrote."""
         if BASE in self.tainted:
             return True
-        return any(path[: len(bad)] == bad or bad[: len(path)] == path for bad in self.tainted)
+        keys = without_indices(path)
+        return any(keys[: len(bad)] == bad or bad[: len(keys)] == keys for bad in self.tainted)
 
     def _report(self, errors: list[tuple[str, Spot]]) -> None:
         """A problem for each error that is not the consequence of an earlier one."""
         known = set(self.tainted)
         for kind, spot in errors:
-            follows = any(spot.path[:length] in known for length in range(len(spot.path) + 1))
+            keys = without_indices(spot.path)
+            follows = any(keys[:length] in known for length in range(len(keys) + 1))
             follows = follows or (kind == "missing" and BASE in known)
             if not follows and len(self.problems) <= PROBLEM_LIMIT:
                 place, message, path = self._judge(kind, spot)
@@ -97,13 +101,20 @@ class Validation:
         """Remove wrong values; where one is required, its section goes with it."""
         gone: set[KeyPath] = set()
         for spot in spots:
-            keys = tuple(key for key in spot.path if isinstance(key, str))
+            keys, is_list = self._way_to(spot.path)
             required = spot.info is not None and spot.info.is_required()
-            keys = keys[:-1] if required and len(keys) > 1 else keys
+            keys = keys[:-1] if required and len(keys) > 1 and not is_list else keys
             gone.add(keys)
-            self.tainted |= {spot.path, keys}
+            self.tainted |= {without_indices(spot.path), keys}
         self.tree = without(self.tree, gone)
         self.tree = replace(self.tree, entries={**self._stand_ins(), **self.tree.entries})
+
+    def _way_to(self, path: KeyPath) -> tuple[KeyPath, bool]:
+        """The keys to what can be taken out, and whether that is the whole of a list."""
+        for length, part in enumerate(path):
+            if isinstance(part, int) and isinstance(descend(self.tree, path[:length])[0], Sequence):
+                return without_indices(path[:length]), True
+        return without_indices(path), False
 
     def _stand_ins(self) -> dict[str, Node]:
         """Values for the required keys of the top level, so that the rest can be read."""

@@ -11,7 +11,7 @@ import onnx_ir as ir
 from builder import atomic
 from builder.blueprint.load import load_blueprint
 from builder.blueprint.override import allow_only
-from builder.errors import RunError, printable
+from builder.errors import RunError, SizeFailure, printable
 from builder.export import proof as gate
 from builder.export.join import join
 from builder.export.lines import Batch, own_batches, random_batches
@@ -21,7 +21,12 @@ from builder.export.proof import Proof
 from builder.export.trace import Traced, trace
 from builder.generate import length_rule
 from builder.nn.transformer import Transformer
-from builder.run import BLUEPRINT, Run, is_writable
+from builder.run import BLUEPRINT, Run, is_writable, settled
+
+FILE_BYTES = 2**31 - 1
+"""What one ONNX file can hold."""
+BESIDE_WEIGHTS_BYTES = 2**26
+"""What nodes, tokenizers and proof may take of it."""
 
 Say = Callable[[str], None]
 
@@ -53,17 +58,19 @@ def export_run(
     Raises:
         BlueprintError: `overrides` change something else, or are wrong.
         RunError: The run is not complete, or the file cannot be written there.
+        SizeFailure: The weights do not fit into one file.
         ProofFailure: The file would not do what the trained network does.
     """
     run = _open(folder, overrides)
-    path = out or run.package
+    path = settled(out or run.package)
     check_place(path)
     model = run.load_model()
+    parameter_bytes = sum(p.numel() * p.element_size() for p in model.parameters())
+    check_size(parameter_bytes)
     graph, proof = _prove(run, model, say)
     data = pack(graph, run, model, proof)
     path.parent.mkdir(parents=True, exist_ok=True)
     atomic.write_bytes(path, data)
-    parameter_bytes = sum(p.numel() * p.element_size() for p in model.parameters())
     return Export(path, len(data), parameter_bytes, proof)
 
 
@@ -78,6 +85,20 @@ def check_place(path: Path) -> None:
         raise RunError(f"{place}: is a folder; the name of a file is needed")
     if not is_writable(path.absolute().parent):
         raise RunError(f"{place}: cannot be written to")
+
+
+def check_size(parameter_bytes: int) -> None:
+    """Refuse weights that one file cannot hold together with what belongs to them.
+
+    Raises:
+        SizeFailure: They are larger.
+    """
+    room = FILE_BYTES - BESIDE_WEIGHTS_BYTES
+    if parameter_bytes > room:
+        raise SizeFailure(
+            f"the weights take {parameter_bytes:,} bytes, and one ONNX file has room for {room:,} "
+            f"of its {FILE_BYTES:,}: a smaller model is needed"
+        )
 
 
 def _open(folder: Path, overrides: Sequence[str]) -> Run:

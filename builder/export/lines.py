@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from builder.errors import RunError, printable
+from builder.errors import DataError, RunError, printable
 from builder.generate import pad
 from builder.nn.transformer import Transformer
 from builder.run import PROOF, Run
@@ -68,7 +68,12 @@ def own_batches(run: Run, limit: int | None) -> list[Batch]:
     Raises:
         RunError: They are missing or damaged.
     """
-    encoded = run.source_tokenizer.encode(_own_sources(run))
+    sources = _own_sources(run)
+    try:
+        encoded = run.source_tokenizer.encode(sources)
+    except DataError as error:
+        place = printable((run.folder / PROOF).absolute())
+        raise RunError(f"{place}: damaged: {error}") from None
     fitting = [ids for ids in encoded if len(ids) > 1 and (limit is None or len(ids) <= limit)]
     groups = by_length([len(ids) for ids in fitting], batch_tokens=BATCH_TOKENS)
     return [Batch(pad([fitting[index] for index in group]), LONGEST) for group in groups]
@@ -79,10 +84,14 @@ def _own_sources(run: Run) -> list[str]:
     place = printable(path.absolute())
     try:
         lines = path.read_bytes().decode().split("\n")  # a line holds U+2028 and others as they are
-        return [json.loads(line)["source"] for line in lines if line]
+        sources = [json.loads(line)["source"] for line in lines if line]
     except OSError as error:
         reason = str(error.strerror).lower()
         raise RunError(f"{place}: {reason}; without it nothing can be proved") from None
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         reason = printable(f"{type(error).__name__}: {error}")
         raise RunError(f"{place}: damaged: {reason}") from None
+    for source in sources:
+        if not isinstance(source, str):
+            raise RunError(f"{place}: damaged: a `source` is text, not {printable(repr(source))}")
+    return sources

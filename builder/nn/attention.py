@@ -6,25 +6,33 @@ from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F  # noqa: N812
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor, nn
 
-from builder.nn.positions import RotaryPositions
+from builder.nn.relative_keys import KeyOffsets
+from builder.nn.rotary import Rotation
+from builder.nn.sight import Mask, Sight
+
+QK_NORM_EPS = 1e-6
 
 
 class KeyValue(NamedTuple):
     """Projected keys and values of one attention: what a decoder need not compute twice."""
 
-    k: Float[Tensor, "batch heads key d_k"]
-    v: Float[Tensor, "batch heads key d_v"]
+    k: Float[Tensor, "batch kv_heads key d_k"]
+    v: Float[Tensor, "batch kv_heads key d_v"]
 
 
 class MultiHeadAttention(nn.Module):
     """Scaled dot-product attention in parallel heads (Vaswani et al., 2017, section 3.2.2).
 
     Self-attention passes one tensor as both `query` and `memory`; cross-attention passes the
-    decoder's states as `query` and the encoder's output as `memory`. With `rotary`, queries and
-    keys are turned by their position.
+    decoder's states as `query` and the encoder's output as `memory`.
+
+    With `kv_heads`, groups of heads that follow one another share keys and values (Ainslie et al.,
+    2023). Products are multiplied by `scale`, d_k^-0.5 unless given. `qk_norm` scales the queries
+    and keys of each head to one root mean square (after Henry et al., 2020); `softcap` keeps
+    products within ± itself (Gemma Team, 2024), before biases and masks.
     """
 
     def __init__(
@@ -32,45 +40,57 @@ class MultiHeadAttention(nn.Module):
         d_model: int,
         heads: int,
         *,
+        kv_heads: int | None = None,
         d_k: int | None = None,
         d_v: int | None = None,
         bias: bool = False,
+        scale: float | None = None,
+        qk_norm: bool = False,
+        softcap: float | None = None,
         dropout: float = 0.0,
-        rotary: RotaryPositions | None = None,
     ) -> None:
         super().__init__()
+        kv_heads = kv_heads or heads
         d_k = d_k or d_model // heads
         d_v = d_v or d_k
         self.heads = heads
+        self.kv_heads = kv_heads
+        self.scale = d_k**-0.5 if scale is None else scale
+        self.softcap = softcap
         self.dropout = dropout
-        self.rotary = rotary
         self.q_proj = nn.Linear(d_model, heads * d_k, bias=bias)
-        self.k_proj = nn.Linear(d_model, heads * d_k, bias=bias)
-        self.v_proj = nn.Linear(d_model, heads * d_v, bias=bias)
+        self.k_proj = nn.Linear(d_model, kv_heads * d_k, bias=bias)
+        self.v_proj = nn.Linear(d_model, kv_heads * d_v, bias=bias)
         self.out_proj = nn.Linear(heads * d_v, d_model, bias=bias)
+        self.q_norm = nn.RMSNorm(d_k, eps=QK_NORM_EPS) if qk_norm else nn.Identity()
+        self.k_norm = nn.RMSNorm(d_k, eps=QK_NORM_EPS) if qk_norm else nn.Identity()
 
     def forward(
         self,
         query: Float[Tensor, "batch query d_model"],
         memory: Float[Tensor, "batch key d_model"],
-        mask: Bool[Tensor, "#batch #query key"] | None = None,
+        mask: Mask | None = None,
+        order: Rotation | KeyOffsets | None = None,
     ) -> Float[Tensor, "batch query d_model"]:
         """Let every position of `query` gather values from `memory`.
 
-        `mask` is True where attending is allowed; None allows everything.
+        `mask` says who may, as in `Sight`; every query needs one key at least.
         """
-        q = self._split(self.q_proj(query))  # [batch, heads, query, d_k]
-        if self.rotary is not None:
-            q = self.rotary(q, torch.arange(query.shape[1], device=query.device))
-        mixed = self._attend(q, self.keys_values(memory), mask)
+        q = self.q_proj(query).unflatten(-1, (self.heads, -1)).transpose(1, 2)
+        q = self.q_norm(q)  # [batch, heads, query, d_k]
+        k, v = self.keys_values(memory)
+        if isinstance(order, Rotation):
+            q, k = order.turn(q), order.turn(k)
+        offsets = order.products(q * self.scale) if isinstance(order, KeyOffsets) else None
+        attend = self._attend if self.softcap is None else self._attend_by_steps
+        mixed = attend(q, KeyValue(k, v), mask, offsets)  # [batch, heads, query, d_v]
         return self.out_proj(mixed.transpose(1, 2).flatten(-2))
 
     def keys_values(self, memory: Float[Tensor, "batch key d_model"]) -> KeyValue:
-        """Project `memory`, whose first vector stands at position 0."""
-        k, v = self._split(self.k_proj(memory)), self._split(self.v_proj(memory))
-        if self.rotary is not None:
-            k = self.rotary(k, torch.arange(memory.shape[1], device=memory.device))
-        return KeyValue(k, v)
+        """Project `memory`; where keys are turned by their position, that is still to come."""
+        k = self.k_proj(memory).unflatten(-1, (self.kv_heads, -1)).transpose(1, 2)
+        v = self.v_proj(memory).unflatten(-1, (self.kv_heads, -1)).transpose(1, 2)
+        return KeyValue(self.k_norm(k), v)
 
     def look(
         self,
@@ -79,63 +99,117 @@ class MultiHeadAttention(nn.Module):
         mask: Bool[Tensor, "#batch key"] | None,
     ) -> Float[Tensor, "batch d_model"]:
         """Let one vector of each row gather values from a memory projected before."""
-        q = self.q_proj(query).unflatten(-1, (self.heads, -1))  # [batch, heads, d_k]
-        return self.out_proj(attend_one(q, memory, mask).flatten(1))
+        mask = mask[:, None] if mask is not None else None
+        return self._gather(self._one_query(query), memory, mask, None)
 
     def extend(
-        self,
-        x: Float[Tensor, "batch d_model"],
-        cache: KeyValue,
-        position: Int[Tensor, ""],
-        mask: Bool[Tensor, " key"] | None,
+        self, x: Float[Tensor, "batch d_model"], cache: KeyValue, sight: Sight
     ) -> tuple[Float[Tensor, "batch d_model"], KeyValue]:
-        """Add the vector at `position` to `cache` and let it attend to all that is there.
+        """Add a vector of each row to `cache` and let it attend to all that is there.
 
-        Self-attention of one decoding step; `mask` covers the cache and the new vector.
+        Self-attention of one decoding step: `sight` is that of the new vector, the only query, on
+        the cache and itself.
         """
-        q = self.q_proj(x).unflatten(-1, (self.heads, 1, -1))  # [batch, heads, 1, d_k]
-        k = self.k_proj(x).unflatten(-1, (self.heads, 1, -1))
-        v = self.v_proj(x).unflatten(-1, (self.heads, 1, -1))
-        if self.rotary is not None:
-            here = position[None]
-            q, k = self.rotary(q, here), self.rotary(k, here)
+        q = self._one_query(x)
+        k = self.k_norm(self.k_proj(x).unflatten(-1, (self.kv_heads, 1, -1)))
+        v = self.v_proj(x).unflatten(-1, (self.kv_heads, 1, -1))
+        order = sight.order
+        if isinstance(order, Rotation):
+            q, k = order.turn(q), order.turn(k)
         longer = KeyValue(torch.cat([cache.k, k], dim=2), torch.cat([cache.v, v], dim=2))
-        mixed = attend_one(q[:, :, 0], longer, mask[None] if mask is not None else None)
-        return self.out_proj(mixed.flatten(1)), longer
+        offsets = order.products(q * self.scale) if isinstance(order, KeyOffsets) else None
+        return self._gather(q, longer, sight.mask, offsets), longer
 
     def empty_cache(self, rows: Int[Tensor, "batch ..."]) -> KeyValue:
         """Return a cache of no positions, of the projections' type, for as many `rows`."""
-        weight, batch = self.k_proj.weight, rows.shape[0]
-        d_k, d_v = (p.out_features // self.heads for p in (self.k_proj, self.v_proj))
-        return KeyValue(
-            weight.new_zeros(batch, self.heads, 0, d_k), weight.new_zeros(batch, self.heads, 0, d_v)
-        )
+        weight, shape = self.k_proj.weight, (rows.shape[0], self.kv_heads, 0)
+        d_k, d_v = (p.out_features // self.kv_heads for p in (self.k_proj, self.v_proj))
+        return KeyValue(weight.new_zeros(*shape, d_k), weight.new_zeros(*shape, d_v))
 
     def _attend(
         self,
         q: Float[Tensor, "batch heads query d_k"],
         memory: KeyValue,
-        mask: Bool[Tensor, "#batch #query key"] | None,
+        mask: Mask | None,
+        offsets: Float[Tensor, "batch heads query key"] | None,
     ) -> Float[Tensor, "batch heads query d_v"]:
-        dropout = self.dropout if self.training else 0.0
-        mask = mask[:, None] if mask is not None else None  # [batch, 1, query, key]
+        mask = by_head(mask)
+        if offsets is not None:
+            mask = offsets if mask is None else offsets.masked_fill(~mask, float("-inf"))
         return F.scaled_dot_product_attention(
-            q, memory.k, memory.v, attn_mask=mask, dropout_p=dropout
+            q,
+            memory.k,
+            memory.v,
+            attn_mask=mask,
+            dropout_p=self.dropout if self.training else 0.0,
+            scale=self.scale,
+            enable_gqa=self.kv_heads < self.heads,
         )
 
-    def _split(self, x: Float[Tensor, "batch time width"]) -> Float[Tensor, "batch heads time d"]:
-        return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+    def _attend_by_steps(
+        self,
+        q: Float[Tensor, "batch heads query d_k"],
+        memory: KeyValue,
+        mask: Mask | None,
+        offsets: Float[Tensor, "batch heads query key"] | None,
+    ) -> Float[Tensor, "batch heads query d_v"]:
+        """Do what `_attend` does where the engine has no kernel for it."""
+        group = self.heads // self.kv_heads
+        q = (q * self.scale).unflatten(1, (self.kv_heads, group)).flatten(2, 3)
+        scores = (q @ memory.k.mT).unflatten(2, (group, -1)).flatten(1, 2)
+        weights = self._weights(scores, by_head(mask), offsets)  # [batch, heads, query, key]
+        weights = F.dropout(weights, self.dropout, self.training)
+        weights = weights.unflatten(1, (self.kv_heads, group)).flatten(2, 3)
+        return (weights @ memory.v).unflatten(2, (group, -1)).flatten(1, 2)
+
+    def _one_query(
+        self, x: Float[Tensor, "batch d_model"]
+    ) -> Float[Tensor, "batch kv_heads group d_k"]:
+        """Project one vector of each row; heads that share keys stand where queries do."""
+        group = self.heads // self.kv_heads
+        return self.q_norm(self.q_proj(x).unflatten(-1, (self.kv_heads, group, -1)))
+
+    def _gather(
+        self,
+        q: Float[Tensor, "batch kv_heads group d_k"],
+        memory: KeyValue,
+        mask: Mask | None,
+        offsets: Float[Tensor, "batch kv_heads group key"] | None,
+    ) -> Float[Tensor, "batch d_model"]:
+        """Mix values for one query of each row, without copying or turning the keys.
+
+        The dropout of training has no place here.
+        """
+        q = q * self.scale
+        if self.kv_heads == self.heads:  # a product with one vector, where engines are quick
+            scores = (memory.k @ q.squeeze(2)[..., None]).squeeze(-1)[:, :, None]
+        else:
+            scores = q @ memory.k.mT
+        mask = by_head(mask)  # [batch, 1 or heads, 1, key]
+        if mask is not None and 1 < mask.shape[1] > self.kv_heads:
+            mask = mask.squeeze(2).unflatten(1, (self.kv_heads, -1))
+        weights = self._weights(scores, mask, offsets)  # [batch, kv_heads, group, key]
+        return self.out_proj((weights @ memory.v).flatten(1))
+
+    def _weights(
+        self,
+        scores: Float[Tensor, "batch heads query key"],
+        mask: Shaped[Tensor, "#batch #heads #query key"] | None,
+        offsets: Float[Tensor, "batch heads query key"] | None,
+    ) -> Float[Tensor, "batch heads query key"]:
+        if offsets is not None:
+            scores = scores + offsets
+        if self.softcap is not None:
+            scores = self.softcap * torch.tanh(scores / self.softcap)
+        if mask is None:
+            return scores.softmax(dim=-1)
+        if mask.dtype == torch.bool:
+            scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
+        else:
+            scores = scores + mask
+        return scores.softmax(dim=-1)
 
 
-def attend_one(
-    q: Float[Tensor, "batch heads d_k"], memory: KeyValue, mask: Bool[Tensor, "#batch key"] | None
-) -> Float[Tensor, "batch heads d_v"]:
-    """Let one query of each row and head gather values, without copying or turning the keys.
-
-    The dropout of training has no place here.
-    """
-    q = q * q.shape[-1] ** -0.5
-    scores = (memory.k @ q[..., None]).squeeze(-1)  # [batch, heads, key]
-    if mask is not None:
-        scores = scores.masked_fill(~mask[:, None], torch.finfo(scores.dtype).min)
-    return (scores.softmax(dim=-1)[:, :, None] @ memory.v).squeeze(2)
+def by_head(mask: Mask | None) -> Shaped[Tensor, "#batch #heads #query key"] | None:
+    """Give a mask that is the same for all heads an axis for them."""
+    return mask[:, None] if mask is not None and mask.dtype == torch.bool else mask

@@ -11,8 +11,9 @@ from torch import Tensor, nn
 
 from builder.nn.attention import KeyValue, MultiHeadAttention
 from builder.nn.feed_forward import FeedForward
-from builder.nn.mask import Band
+from builder.nn.mask import Causal, Pattern
 from builder.nn.residual import Residual
+from builder.nn.sight import AttentionPositions, Sight, sights
 
 
 class DecoderLayer(nn.Module):
@@ -35,11 +36,11 @@ class DecoderLayer(nn.Module):
         self,
         x: Float[Tensor, "batch target d_model"],
         memory: Float[Tensor, "batch source d_model"],
-        mask: Bool[Tensor, "1 target target"],
+        sight: Sight,
         real: Bool[Tensor, "batch source"],
     ) -> Float[Tensor, "batch target d_model"]:
         """Write every position from those before it and from the source."""
-        x = self.self_residual(x, lambda y: self.self_attention(y, y, mask))
+        x = self.self_residual(x, lambda y: self.self_attention(y, y, *sight))
         x = self.cross_residual(x, lambda y: self.cross_attention(y, memory, real[:, None]))
         return self.feed_forward_residual(x, self.feed_forward)
 
@@ -50,14 +51,13 @@ class DecoderLayer(nn.Module):
         real: Bool[Tensor, "batch source"],
         *,
         cache: KeyValue,
-        position: Int[Tensor, ""],
-        mask: Bool[Tensor, " key"] | None,
+        sight: Sight,
     ) -> tuple[Float[Tensor, "batch d_model"], KeyValue]:
         """Write one position; return its vector and the cache with that position in it."""
 
         def attend(y: Tensor) -> Tensor:
             nonlocal cache
-            mixed, cache = self.self_attention.extend(y, cache, position, mask)
+            mixed, cache = self.self_attention.extend(y, cache, sight)
             return mixed
 
         x = self.self_residual(x, attend)
@@ -66,14 +66,20 @@ class DecoderLayer(nn.Module):
 
 
 class Decoder(nn.Module):
-    """Layers of one width; the self-attention of each is causal, whatever `band` says."""
+    """Layers of one width, as in `Encoder`; self-attention is causal, whatever `masks` say."""
 
     def __init__(
-        self, layers: Sequence[DecoderLayer], *, band: Band, final_norm: nn.Module | None
+        self,
+        layers: Sequence[DecoderLayer],
+        *,
+        masks: Sequence[Pattern],
+        positions: Sequence[AttentionPositions | None],
+        final_norm: nn.Module | None,
     ) -> None:
         super().__init__()
         self.layers = nn.ModuleList(layers)
-        self.band = band.causal()
+        self.masks = tuple(Causal(pattern) for pattern in masks)
+        self.positions = nn.ModuleList(cast("Iterable[nn.Module]", positions))
         self.final_norm = final_norm or nn.Identity()
 
     def forward(
@@ -86,10 +92,13 @@ class Decoder(nn.Module):
 
         The targets are padded on the right, so that no real position sees padding.
         """
-        positions = torch.arange(x.shape[1], device=x.device)
-        mask = self.band.allowed(positions, positions)[None]
-        for layer in self.layers:
-            x = layer(x, memory, mask, real)
+        places = torch.arange(x.shape[1], device=x.device)
+        visible = {
+            pattern: pattern.allowed(places, places)[None] for pattern in dict.fromkeys(self.masks)
+        }
+        told = sights(self._pairs(), visible, query=places, key=places, dtype=x.dtype)
+        for layer, sight in zip(self.layers, told, strict=True):
+            x = layer(x, memory, sight, real)
         return self.final_norm(x)
 
     def remember(self, memory: Float[Tensor, "batch source d_model"]) -> tuple[KeyValue, ...]:
@@ -110,20 +119,23 @@ class Decoder(nn.Module):
         position: Int[Tensor, ""],
     ) -> tuple[Float[Tensor, "batch d_model"], tuple[KeyValue, ...]]:
         """Write one position, counted from 0, after those in `caches`."""
-        mask = self._step_mask(caches[0], position)
+        here, seen = position[None], torch.arange(caches[0].k.shape[2] + 1, device=x.device)
+        visible = {  # nothing in a cache lies ahead
+            pattern: pattern.allowed(here, seen)[None] if pattern.hides_past else None
+            for pattern in dict.fromkeys(self.masks)
+        }
+        told = sights(self._pairs(), visible, query=here, key=seen, dtype=x.dtype)
         longer = []
-        for layer, layer_memory, cache in zip(self._layers(), memory, caches, strict=True):
-            x, cache = layer.step(  # noqa: PLW2901
-                x, layer_memory, real, cache=cache, position=position, mask=mask
-            )
+        for layer, layer_memory, cache, sight in zip(
+            self._layers(), memory, caches, told, strict=True
+        ):
+            x, cache = layer.step(x, layer_memory, real, cache=cache, sight=sight)  # noqa: PLW2901
             longer.append(cache)
         return self.final_norm(x), tuple(longer)
 
     def _layers(self) -> Iterable[DecoderLayer]:
         return cast("Iterable[DecoderLayer]", self.layers)
 
-    def _step_mask(self, cache: KeyValue, position: Int[Tensor, ""]) -> Bool[Tensor, " key"] | None:
-        if self.band.before is None:
-            return None  # nothing in the cache lies ahead
-        keys = torch.arange(cache.k.shape[2] + 1, device=cache.k.device)
-        return self.band.allowed(position[None], keys)[0]
+    def _pairs(self) -> list[tuple[Causal, AttentionPositions | None]]:
+        positions = cast("Iterable[AttentionPositions | None]", self.positions)
+        return list(zip(self.masks, positions, strict=True))

@@ -10,7 +10,10 @@ from builder.nn.positions import LearnedPositions, SinusoidalPositions
 
 
 class Embedding(nn.Module):
-    """Look tokens up, scale them, add their positions (Vaswani et al., 2017, sections 3.4, 3.5)."""
+    """Look tokens up, scale them, add their positions (Vaswani et al., 2017, sections 3.4, 3.5).
+
+    A `norm`, if there is one, is taken of the sum (Lewis et al., 2020).
+    """
 
     def __init__(
         self,
@@ -19,12 +22,14 @@ class Embedding(nn.Module):
         *,
         scale: bool = True,
         positions: SinusoidalPositions | LearnedPositions | None = None,
+        norm: nn.Module | None = None,
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
         self.tokens = nn.Embedding(vocab_size, d_model)
         self.scale = d_model**0.5 if scale else 1.0
         self.positions = positions
+        self.norm = norm or nn.Identity()
         self.dropout = nn.Dropout(dropout)
 
     @property
@@ -48,4 +53,4 @@ class Embedding(nn.Module):
         x = self.tokens(ids) * self.scale
         if self.positions is not None:
             x = x + self.positions(positions).to(x.dtype)
-        return self.dropout(x)
+        return self.dropout(self.norm(x))

@@ -30,7 +30,9 @@ class Transformer(nn.Module):
     """An encoder-decoder Transformer (Vaswani et al., 2017, Figure 1).
 
     Id 0 is padding, id 1 begins a target. Neither is ever written: their logits are −inf, so that
-    they take no probability, and their rows of the output matrix no gradient.
+    they take no probability, and their rows of the output matrix no gradient. Hidden states are
+    multiplied by `output_scale` before they are compared with the rows of `output`; with
+    `learned_bias`, a trained number is added for each token.
     """
 
     output_bias: Tensor
@@ -42,6 +44,9 @@ class Transformer(nn.Module):
         target_embedding: Embedding,
         decoder: Decoder,
         output: nn.Parameter,
+        *,
+        output_scale: float = 1.0,
+        learned_bias: bool = False,
     ) -> None:
         super().__init__()
         self.source_embedding = source_embedding
@@ -52,6 +57,8 @@ class Transformer(nn.Module):
         bias = torch.zeros(output.shape[0])
         bias[[PAD_ID, BOS_ID]] = float("-inf")
         self.register_buffer("output_bias", bias, persistent=False)
+        self.output_scale = output_scale
+        self.learned_bias = nn.Parameter(torch.zeros_like(bias)) if learned_bias else None
 
     def forward(
         self, source_ids: Int[Tensor, "batch source"], target_ids: Int[Tensor, "batch target"]
@@ -75,7 +82,12 @@ class Transformer(nn.Module):
 
     def project(self, hidden: Float[Tensor, "*batch d_model"]) -> Float[Tensor, "*batch vocab"]:
         """Compare hidden states with every token."""
-        return F.linear(hidden, self.output, self.output_bias)
+        bias = self.output_bias
+        if self.learned_bias is not None:
+            bias = bias + self.learned_bias
+        if self.output_scale != 1.0:
+            hidden = hidden * self.output_scale
+        return F.linear(hidden, self.output, bias)
 
     def remember(self, source_ids: Int[Tensor, "batch source"]) -> Memory:
         """Read sources and keep what decoding needs of them."""

@@ -11,7 +11,7 @@ import numpy as np
 import onnxruntime
 from numpy.typing import ArrayLike, NDArray
 
-from builder.errors import PackageError, printable
+from builder.errors import MemoryFailure, PackageError, is_out_of_memory, printable
 from builder.runtime.digest import is_damaged
 from builder.runtime.metadata import Metadata, read_metadata
 from builder.runtime.session import (
@@ -60,6 +60,7 @@ class Package:
 
         Raises:
             PackageError: The file is not a package, is damaged, or asks for what is not here.
+            MemoryFailure: The file does not fit into memory.
         """
         path = Path(path)
         try:
@@ -89,6 +90,7 @@ class Package:
 
         Raises:
             DataError: A line is longer than the model's positions reach, or no Unicode text.
+            MemoryFailure: There is not enough for the lines that are read at once.
         """
         encoded = encode_lines(
             self.metadata.source_tokenizer,
@@ -98,7 +100,11 @@ class Package:
             noun=noun,
         )
         found = self.generate_ids(
-            encoded, batch_tokens=batch_tokens, max_length=max_length, first_line=first_line
+            encoded,
+            batch_tokens=batch_tokens,
+            max_length=max_length,
+            first_line=first_line,
+            noun=noun,
         )
         texts = self.metadata.target_tokenizer.decode(one.ids for one in found)
         return [
@@ -113,6 +119,7 @@ class Package:
         batch_tokens: int = BATCH_TOKENS,
         max_length: int | None = None,
         first_line: int = 1,
+        noun: str = "line",
     ) -> list[Found]:
         """Search the best target of each source: ids of any integer type, EOS at the end.
 
@@ -121,25 +128,35 @@ class Package:
         Raises:
             PackageError: Ids are no whole numbers, or outside the vocabulary.
             DataError: A source is longer than the model's positions reach.
+            MemoryFailure: There is not enough for the sources that are read at once.
         """
-        rows = [self._check(ids, number) for number, ids in enumerate(sources, start=first_line)]
+        rows = [
+            self._check(ids, f"{noun} {number}")
+            for number, ids in enumerate(sources, start=first_line)
+        ]
         found = [Found([], 0.0, ended=True)] * len(rows)
         full = [index for index, row in enumerate(rows) if len(row)]
         lengths = [len(rows[index]) for index in full]
         for group in by_length(lengths, batch_tokens=batch_tokens):
             batch = [full[place] for place in group]
-            for index, one in zip(batch, self._search(batch, rows, max_length), strict=True):
+            try:
+                results = self._search([rows[index] for index in batch], max_length)
+            except ENGINE_ERRORS as error:
+                longest = max(batch, key=lambda index: len(rows[index]))
+                place = f"{noun} {first_line + longest}, of {len(rows[longest]):,} tokens"
+                raise self._failed(error, place, len(batch)) from None
+            for index, one in zip(batch, results, strict=True):
                 found[index] = one
         return found
 
-    def _check(self, ids: ArrayLike, number: int) -> NDArray[np.int64]:
-        """One source as the graph takes it."""
+    def _check(self, ids: ArrayLike, place: str) -> NDArray[np.int64]:
+        """One source as the graph takes it; `place` names it."""
         row = np.asarray(ids)
         if row.size == 0:
             return np.empty(0, np.int64)
         if row.ndim != 1 or row.dtype.kind not in "iu":
             raise PackageError(
-                f"line {number}: source ids are a list of whole numbers, not {row.dtype} "
+                f"{place}: source ids are a list of whole numbers, not {row.dtype} "
                 f"of shape {row.shape}"
             )
         pad_id, size = self.metadata.pad_id, self.metadata.source_vocab_size
@@ -147,33 +164,36 @@ class Package:
         wrong = row[(row < 0) | (row >= size) | (row == pad_id)]
         if wrong.size:
             raise PackageError(
-                f"line {number}: id {wrong[0]} is not of the source vocabulary: "
+                f"{place}: id {wrong[0]} is not of the source vocabulary: "
                 f"0 to {size - 1}, without padding"
             )
-        check_length(len(row), self.metadata.source_limit, f"line {number}")
+        check_length(len(row), self.metadata.source_limit, place)
         return row.astype(np.int64)
 
-    def _search(
-        self, batch: list[int], rows: list[NDArray[np.int64]], max_length: int | None
-    ) -> list[Found]:
-        """Run the graph on the rows that `batch` names."""
-        source_ids = np.full(
-            (len(batch), max(len(rows[index]) for index in batch)), self.metadata.pad_id, np.int64
-        )
-        for place, index in enumerate(batch):
-            source_ids[place, : len(rows[index])] = rows[index]
+    def _search(self, rows: list[NDArray[np.int64]], max_length: int | None) -> list[Found]:
+        """Run the graph on `rows` at once."""
+        shape = (len(rows), max(map(len, rows)))
+        source_ids = np.full(shape, self.metadata.pad_id, np.int64)
+        for place, row in enumerate(rows):
+            source_ids[place, : len(row)] = row
         inputs = {"source_ids": source_ids}
         if max_length is not None:
             inputs["max_length"] = np.array(max_length, np.int64)
-        try:
-            target_ids, scores, lengths, ended = self.session.run(
-                ["target_ids", "scores", "lengths", "ended"], inputs
-            )
-        except ENGINE_ERRORS as error:
-            raise PackageError(
-                f"{printable(self.path.absolute())}: the graph failed: {first_line(error)}"
-            ) from None
+        target_ids, scores, lengths, ended = self.session.run(
+            ["target_ids", "scores", "lengths", "ended"], inputs
+        )
         return [
             Found(ids[0, : length[0]].tolist(), float(score[0]), bool(end[0]))
             for ids, score, length, end in zip(target_ids, scores, lengths, ended, strict=True)
         ]
+
+    def _failed(self, error: Exception, longest: str, count: int) -> PackageError | MemoryFailure:
+        """What it means that the graph did not run on `count` rows, of them the `longest`."""
+        if not is_out_of_memory(error):
+            path = printable(self.path.absolute())
+            return PackageError(f"{path}: the graph failed: {first_line(error)}")
+        others = f" and {count - 1:,} read with it" if count > 1 else ""
+        return MemoryFailure(
+            f"not enough memory: for {longest}{others}; shorter lines need less, "
+            "and so do shorter outputs"
+        )

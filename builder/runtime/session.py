@@ -8,19 +8,21 @@ from pathlib import Path
 import onnxruntime
 from onnxruntime.capi import onnxruntime_pybind11_state as state
 
-from builder.errors import PackageError, printable
+from builder.errors import MemoryFailure, PackageError, is_out_of_memory, printable
 
-ENGINE_ERRORS = (
-    state.EPFail,
-    state.Fail,
-    state.InvalidArgument,
-    state.InvalidGraph,
-    state.InvalidProtobuf,
-    state.NoModel,
-    state.NotImplemented,
-    state.RuntimeException,
+ENGINE_ERRORS: tuple[type[Exception], ...] = (
+    MemoryError,
+    *(
+        kind
+        for kind in vars(state).values()
+        if isinstance(kind, type) and issubclass(kind, Exception)
+    ),
 )
-"""What ONNX Runtime raises; the classes share no base of their own."""
+"""What ONNX Runtime raises; its classes share no base of their own, and each version has others."""
+
+NO_GRAPH = "No graph was found"
+"""What it says of bytes that happen to parse and hold no model, such as those of an empty file."""
+BLUEPRINTS = (".yaml", ".yml")
 
 FATAL_ONLY = 4
 """The exceptions say the rest; the log would print names from the file as they are."""
@@ -38,6 +40,7 @@ def open_session(
 
     Raises:
         PackageError: There is no such graph, or a provider is not there.
+        MemoryFailure: The graph does not fit into memory.
     """
     there = onnxruntime.get_available_providers()
     absent = [name for name in providers if name not in there]
@@ -53,10 +56,19 @@ def open_session(
     try:
         session = onnxruntime.InferenceSession(data, options, providers=list(providers))
     except ENGINE_ERRORS as error:
-        raise PackageError(f"not a graph that can run: {first_line(error)}") from None
+        raise _refusal(error, len(data)) from None
     if session.get_providers()[0] != providers[0]:
         raise PackageError(f"{providers[0]} does not start here")
     return session
+
+
+def _refusal(error: Exception, size_bytes: int) -> PackageError | MemoryFailure:
+    """What it means that ONNX Runtime does not take a file of `size_bytes`."""
+    if is_out_of_memory(error):
+        return MemoryFailure(f"not enough memory: to open a file of {size_bytes:,} bytes")
+    if isinstance(error, state.InvalidProtobuf) or NO_GRAPH in str(error):
+        return PackageError("not an ONNX file, or only a part of one")
+    return PackageError(f"not a graph that can run: {first_line(error)}")
 
 
 def check_signature(session: onnxruntime.InferenceSession) -> None:
@@ -77,12 +89,17 @@ def read_file(path: Path) -> bytes:
     """Read the whole of a package's file.
 
     Raises:
-        PackageError: It cannot be read.
+        PackageError: It cannot be read, or is called as a blueprint is.
     """
     try:
-        return path.read_bytes()
+        data = path.read_bytes()
+    except FileNotFoundError:
+        raise PackageError("no such file; an ONNX file or a run folder is needed") from None
     except IsADirectoryError:
         raise PackageError("a folder, not an ONNX file") from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise PackageError(reason.lower()) from None
+    if path.suffix.lower() in BLUEPRINTS:
+        raise PackageError("this is a blueprint; train and export it first")
+    return data

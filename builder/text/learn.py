@@ -32,13 +32,19 @@ WHITE_SPACE = "[\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205
 
 
 def learn_tokenizer(
-    kind: Kind, lines: Iterable[str], *, vocab_size: int | None, lowercase: bool
+    kind: Kind,
+    lines: Iterable[str],
+    *,
+    vocab_size: int | None,
+    lowercase: bool,
+    key: str = "tokenizer",
 ) -> TextTokenizer:
     """Learn the vocabulary of `lines`; equal lines give an equal tokenizer.
 
     `char` has one piece for each code point and `word` one for each word between spaces: at most
     `vocab_size` rows, the most frequent kept, equal counts by code point. `bpe` merges characters
-    by frequency (Sennrich et al., 2016) until it has exactly `vocab_size` rows.
+    by frequency (Sennrich et al., 2016) until it has exactly `vocab_size` rows. Messages begin
+    with `key`, under which a user wrote these choices.
 
     Raises:
         TokenizerError: the lines hold no text, or allow no BPE vocabulary of `vocab_size` rows.
@@ -46,14 +52,14 @@ def learn_tokenizer(
     if kind == "bpe":
         if vocab_size is None:
             raise RuntimeError("a BPE vocabulary needs a size")
-        pieces, merges = _learn_bpe(lines, vocab_size, lowercase)
+        pieces, merges = _learn_bpe(lines, vocab_size, lowercase, key)
         return TextTokenizer(_assemble(kind, pieces, merges, lowercase=lowercase))
-    pieces = _most_frequent(kind, lines, vocab_size, lowercase)
+    pieces = _most_frequent(kind, lines, vocab_size, lowercase, key)
     return TextTokenizer(_assemble(kind, pieces, [], lowercase=lowercase))
 
 
 def _most_frequent(
-    kind: Kind, lines: Iterable[str], vocab_size: int | None, lowercase: bool
+    kind: Kind, lines: Iterable[str], vocab_size: int | None, lowercase: bool, key: str
 ) -> list[str]:
     """The pieces of `lines` without merges, the most frequent first."""
     normalizer = _normalizer(lowercase)
@@ -61,10 +67,12 @@ def _most_frequent(
     for line in lines:
         text = normalizer.normalize_str(line)
         counts.update(text if kind == "char" else text.split())
-    _refuse_empty(counts)
+    _refuse_empty(counts, key)
     least = len(CONTROL_NAMES) + 1
     if vocab_size is not None and vocab_size < least:
-        raise TokenizerError(f"a vocabulary of {vocab_size} rows holds no text; least: {least}")
+        raise TokenizerError(
+            f"{key}.vocab_size: found {vocab_size}: so few rows hold no text; least: {least}"
+        )
     kept = sorted(counts, key=lambda piece: (-counts[piece], piece))
     if vocab_size is not None:
         kept = kept[: vocab_size - len(CONTROL_NAMES)]
@@ -72,7 +80,7 @@ def _most_frequent(
 
 
 def _learn_bpe(
-    lines: Iterable[str], vocab_size: int, lowercase: bool
+    lines: Iterable[str], vocab_size: int, lowercase: bool, key: str
 ) -> tuple[list[str], list[tuple[str, str]]]:
     """Pieces, characters first, and the merges that make the others."""
     inner = _assemble("bpe", [], [], lowercase=lowercase)
@@ -80,23 +88,25 @@ def _learn_bpe(
     inner.train_from_iterator(lines, trainers.BpeTrainer(vocab_size=rows, show_progress=False))
     model = json.loads(inner.to_str())["model"]
     pieces = sorted(model["vocab"], key=model["vocab"].__getitem__)
-    _refuse_empty(pieces)
+    _refuse_empty(pieces, key)
     least = sum(len(piece) == 1 for piece in pieces) + len(CONTROL_NAMES)
     if vocab_size < least:
         raise TokenizerError(
-            f"a BPE vocabulary of {vocab_size} rows cannot hold every character; least: {least}"
+            f"{key}.vocab_size: found {vocab_size}: so few rows cannot hold every character of "
+            f"this text; least: {least}"
         )
     largest = len(pieces) + len(CONTROL_NAMES)
     if vocab_size > largest:
         raise TokenizerError(
-            f"this text has too few pieces for {vocab_size} BPE rows; largest possible: {largest}"
+            f"{key}.vocab_size: found {vocab_size}: this text has too few pieces for so many "
+            f"rows; largest possible: {largest}"
         )
     return pieces, [(left, right) for left, right in model["merges"]]
 
 
-def _refuse_empty(pieces: Sequence[str] | Counter[str]) -> None:
+def _refuse_empty(pieces: Sequence[str] | Counter[str], key: str) -> None:
     if not pieces:
-        raise TokenizerError("no text to learn a vocabulary from")
+        raise TokenizerError(f"{key}: no text to learn a vocabulary from")
 
 
 def _assemble(

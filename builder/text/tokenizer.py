@@ -8,7 +8,7 @@ from itertools import takewhile
 from tokenizers import Tokenizer
 
 from builder.errors import DataError, TokenizerError, printable
-from builder.text.control import BOS_ID, CONTROL_NAMES, EOS_ID, PAD_ID
+from builder.text.control import BOS_ID, CONTROL_NAMES, EOS_ID, PAD_ID, UNK_ID
 
 
 class TextTokenizer:
@@ -82,6 +82,13 @@ class TextTokenizer:
     def pieces(self, line: str) -> list[str]:
         """The pieces `line` is cut into; unknown ones show the name of unk."""
         return self._inner.encode(line, add_special_tokens=False).tokens
+
+    def unknown(self, line: str) -> list[str]:
+        """The parts of `line`, normalised, that the vocabulary lacks."""
+        text = self._inner.normalizer.normalize_str(line)
+        encoded = self._inner.encode(text, add_special_tokens=False)
+        places = zip(encoded.ids, encoded.offsets, strict=True)
+        return [text[start:end].strip() for i, (start, end) in places if i == UNK_ID]
 
     def _decode(self, ids: Sequence[int]) -> str:
         until_end = takewhile(lambda i: i != EOS_ID, map(int, ids))

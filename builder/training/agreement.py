@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from builder.blueprint.blueprint import Blueprint
 from builder.blueprint.data import Data
 from builder.blueprint.model import Vocabularies
+from builder.blueprint.problems import missing_section
 from builder.blueprint.section import Section
 from builder.blueprint.tokenizer import Tokenizer
 from builder.blueprint.training import Training
@@ -39,8 +40,8 @@ class Sections(NamedTuple):
     training: Training
 
 
-def needed(blueprint: Blueprint) -> Sections:
-    """Take out the sections that training needs.
+def needed(blueprint: Blueprint, *, file: str = "") -> Sections:
+    """Take out the sections that training needs; messages name `file`, which holds the blueprint.
 
     Raises:
         BlueprintError: Sections are missing.
@@ -48,7 +49,7 @@ def needed(blueprint: Blueprint) -> Sections:
     tokenizer, data, training = blueprint.tokenizer, blueprint.data, blueprint.training
     if tokenizer is None or data is None or training is None:
         missing = [key for key in Sections._fields if getattr(blueprint, key) is None]
-        raise BlueprintError([Problem("missing; training needs it", key) for key in missing])
+        raise BlueprintError([missing_section(key, file) for key in missing])
     return Sections(tokenizer, data, training)
 
 
@@ -94,7 +95,8 @@ def continued(stored: Blueprint, given: Blueprint) -> Blueprint:
 
 
 def _shown(values: dict[str, Any], key: str) -> str:
-    return printable(repr(values[key])) if key in values else "nothing"
+    value = values.get(key)
+    return "nothing" if value is None else printable(repr(value))
 
 
 def _binding(blueprint: Blueprint) -> dict[str, Any]:

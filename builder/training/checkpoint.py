@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import shutil
 from dataclasses import asdict
 from itertools import chain, count
@@ -22,6 +23,8 @@ WEIGHTS, OPTIMIZER, GENERATORS = (
 )
 BEST = "best.safetensors"
 """The weights that were the best so far; missing before the first validation."""
+MOMENTS = ("step", "exp_avg", "exp_avg_sq")
+"""What Adam keeps of each parameter."""
 STATE = "state.json"
 SUMS = "sha256sums.txt"
 """Digests of the other files, as `sha256sum --check` reads them."""
@@ -105,15 +108,15 @@ class Checkpoints:
                 shutil.copyfile(best, draft)
 
     def _load(self, path: Path, model: nn.Module, optimizer: torch.optim.Optimizer) -> State:
-        numbers = json.loads((path / STATE).read_text(encoding="utf-8"))
-        if numbers.pop("corpus") != self._corpus_digest:
+        state, corpus_digest = _read_state(path)
+        if corpus_digest != self._corpus_digest:
             raise RunError(
                 f"{printable(path.absolute())}: was trained on other pairs than `data` now names"
             )
         load_weights(model, path / WEIGHTS)
-        _set_moments(model, optimizer, read_tensors(path / OPTIMIZER))
-        torch.set_rng_state(read_tensors(path / GENERATORS)["torch"])
-        return State(**numbers)
+        _set_moments(model, optimizer, path / OPTIMIZER)
+        _set_generator(path / GENERATORS)
+        return state
 
 
 def _step(path: Path) -> int:
@@ -163,10 +166,52 @@ def _moments(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Te
     }
 
 
-def _set_moments(
-    model: nn.Module, optimizer: torch.optim.Optimizer, moments: dict[str, Tensor]
-) -> None:
-    parameters = dict(model.named_parameters())
+def _read_state(path: Path) -> tuple[State, object]:
+    """Read where the training stood in the checkpoint `path`, and the digest of its corpus.
+
+    Raises:
+        RunError: The file is none that `save` wrote, whatever its digest says.
+    """
+    place = printable((path / STATE).absolute())
+    try:
+        numbers = json.loads((path / STATE).read_text(encoding="utf-8"))
+        corpus_digest, state = numbers.pop("corpus"), State(**numbers)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        reason = printable(f"{type(error).__name__}: {error}")
+        raise RunError(f"{place}: not the state of a training: {reason}") from None
+    counts = (state.epoch, state.position, state.validated, state.waited)
+    plain = all(type(count) is int and 0 <= count <= _step(path) for count in counts)
+    times = [state.elapsed_s] if state.best is None else [state.elapsed_s, state.best]
+    real = all(type(time) in (int, float) and math.isfinite(time) for time in times)
+    if not (plain and real and state.step == _step(path)):
+        raise RunError(f"{place}: not the state of a training after {_step(path)} updates")
+    return state, corpus_digest
+
+
+def _set_generator(path: Path) -> None:
+    try:
+        torch.set_rng_state(read_tensors(path)["torch"])
+    except (KeyError, RuntimeError, TypeError):
+        raise RunError(f"{printable(path.absolute())}: not the state of a generator") from None
+
+
+def _set_moments(model: nn.Module, optimizer: torch.optim.Optimizer, path: Path) -> None:
+    """Give `optimizer` the tensors in `path`; each must be there, and fit its parameter.
+
+    Raises:
+        RunError: They are others.
+    """
+    moments, parameters = read_tensors(path), dict(model.named_parameters())
+    shapes = {
+        f"{kind}.{name}": torch.Size() if kind == "step" else parameter.shape
+        for name, parameter in parameters.items()
+        for kind in MOMENTS
+    }
+    found = {key: tensor.shape for key, tensor in moments.items() if tensor.is_floating_point()}
+    wrong = [key for key in shapes | moments if shapes.get(key) != found.get(key)]
+    if wrong:
+        names = printable(", ".join(sorted(wrong)[:3]))
+        raise RunError(f"{printable(path.absolute())}: does not fit the model: {names}")
     for key, tensor in moments.items():
         kind, name = key.split(".", 1)
         optimizer.state[parameters[name]][kind] = tensor

@@ -18,6 +18,7 @@ from builder.errors import DataError
 from builder.text.control import UNK_ID
 from builder.text.learn import learn_tokenizer
 from builder.text.tokenizer import TextTokenizer
+from builder.wording import counted
 
 Tokenizers = tuple[TextTokenizer, TextTokenizer]
 """Those of source and target; one object twice where they are shared."""
@@ -72,16 +73,25 @@ def read_corpus(data: Data, tokenizer: Tokenizer | Tokenizers, *, measured: int)
 
 
 def learn(tokenizer: Tokenizer, pairs: Pairs) -> Tokenizers:
-    """Learn the vocabularies, from both sides together where one serves both."""
+    """Learn the vocabularies, from both sides together where one serves both.
+
+    Raises:
+        TokenizerError: The text allows no such tokenizer; the message names its key.
+    """
     if tokenizer.shared:
-        shared = _learn(tokenizer.source, [*pairs.sources, *pairs.targets])
+        shared = _learn("tokenizer", tokenizer.source, [*pairs.sources, *pairs.targets])
         return shared, shared
-    return _learn(tokenizer.source, pairs.sources), _learn(tokenizer.target, pairs.targets)
+    return (
+        _learn("tokenizer.source", tokenizer.source, pairs.sources),
+        _learn("tokenizer.target", tokenizer.target, pairs.targets),
+    )
 
 
-def _learn(recipe: Recipe, lines: Iterable[str]) -> TextTokenizer:
+def _learn(key: str, recipe: Recipe, lines: Iterable[str]) -> TextTokenizer:
     vocab_size = recipe.vocab_size if isinstance(recipe, WordPieces | BPE) else None
-    return learn_tokenizer(recipe.kind, lines, vocab_size=vocab_size, lowercase=recipe.lowercase)
+    return learn_tokenizer(
+        recipe.kind, lines, vocab_size=vocab_size, lowercase=recipe.lowercase, key=key
+    )
 
 
 def _encode(
@@ -105,7 +115,7 @@ def describe(part: str, report: dict[str, Any]) -> str:
     dropped = ", ".join(f"{count:,} {reason}" for reason, count in report["dropped"].items())
     left_out = f"; left out: {dropped}" if dropped else ""
     note = f" ({report['note']})" if "note" in report else ""
-    return f"{part}: {report['pairs']:,} pairs{left_out}{note}"
+    return f"{part}: {counted(report['pairs'], 'pair')}{left_out}{note}"
 
 
 def refuse_empty(key: str, pairs: Pairs) -> None:

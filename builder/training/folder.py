@@ -43,9 +43,20 @@ def check_free(folder: Path, *, overwrite: bool) -> None:
     """Refuse a folder that a new run cannot have; nothing is changed.
 
     Raises:
-        RunError: It is a file, cannot be written to, holds a run and `overwrite` is false, or
-            holds something else.
+        RunError: It is a file, cannot be read or written to, holds a run and `overwrite` is false,
+            holds something else, or has a name that no folder can have.
     """
+    try:
+        _check_free(folder, overwrite=overwrite)
+    except OSError as error:
+        raise _unusable(folder, error) from None
+
+
+def _unusable(folder: Path, error: OSError) -> RunError:
+    return RunError(f"{printable(folder.absolute())}: {str(error.strerror).lower()}")
+
+
+def _check_free(folder: Path, *, overwrite: bool) -> None:
     place = printable(folder.absolute())
     if folder.exists() and not folder.is_dir():
         raise RunError(f"{place}: is a file, not a folder")
@@ -111,7 +122,7 @@ def new_run(folder: Path, contents: Mapping[str, str], *, overwrite: bool) -> It
                     for name in contents:
                         (draft / name).write_text(contents[name], encoding="utf-8")
         except OSError as error:
-            raise RunError(f"{printable(folder.absolute())}: {error.strerror}") from None
+            raise _unusable(folder, error) from None
         yield
 
 

@@ -10,7 +10,7 @@ import torch
 
 from builder.blueprint.generation import Strategy
 from builder.data.batches import Indices, plan_batches
-from builder.errors import TrainingFailure
+from builder.errors import RunError, TrainingFailure, printable
 from builder.run import WEIGHTS
 from builder.training import ending
 from builder.training.average import average_weights, set_weights
@@ -55,6 +55,11 @@ class Loop:
         self._interruption = Interruption()
         self._meter = Meter()
         self._plan = self._batches()
+        if state.position > len(self._plan):
+            raise RunError(
+                f"{printable(folder.absolute())}: update {state.step} cannot be gone on from: "
+                f"{state.position} updates into an epoch of {len(self._plan)}"
+            )
         self._begun = time.perf_counter() - state.elapsed_s
 
     def run(self, name: str) -> None:
@@ -184,6 +189,7 @@ class Loop:
                 self._corpus,
                 metric=self._training.validate_.metric,
                 strategy=self._strategy,
+                turn=self._state.step // self._training.validate_.every,
             )
         if not math.isfinite(measured.metrics["loss"]):
             raise TrainingFailure(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -11,7 +12,7 @@ from builder import atomic
 from builder.blueprint.blueprint import Blueprint
 from builder.blueprint.training import Training
 from builder.errors import RunError, printable
-from builder.run import BLUEPRINT, WEIGHTS, Run
+from builder.run import BLUEPRINT, LOG, WEIGHTS, Run, settled
 from builder.training.agreement import continued, needed, with_vocabulary
 from builder.training.checkpoint import Checkpoints
 from builder.training.corpus import Corpus, describe, read_corpus
@@ -59,6 +60,7 @@ def train(
     if resume and overwrite:
         raise RunError("resume and overwrite exclude each other")
     needed(blueprint)
+    out = settled(out)
     if resume:
         _go_on(blueprint, out, watch)
     else:
@@ -106,7 +108,7 @@ def _restore(out: Path, checkpoints: Checkpoints, learner: Learner) -> tuple[Sta
     """Load the newest checkpoint; of a run that had none, what it began with."""
     if checkpoints.newest_first():
         return checkpoints.restore(learner.model, learner.optimizer)
-    entries = Log(out).entries()
+    entries = _entries(out)
     saved = any(entry.get("event") in (CHECKPOINT, FINISHED) for entry in entries)
     if saved or (not entries and (out / WEIGHTS).exists()):
         raise RunError(
@@ -121,10 +123,27 @@ def _finished(out: Path, state: State, training: Training, text: str) -> str | N
 
     With other words in its blueprint, `text`, even a finished run makes its last steps again.
     """
-    last = Log(out).entries()[-1:]
+    last = _entries(out)[-1:]
     done = [entry.get("step") for entry in last if entry.get("event") == FINISHED] == [state.step]
     same = (out / BLUEPRINT).read_text(encoding="utf-8") == text
     return end(state, training) if done and same and (out / WEIGHTS).exists() else None
+
+
+def _entries(out: Path) -> list[dict[str, Any]]:
+    """Read the log of the run in `out`.
+
+    Raises:
+        RunError: The update after which a line was written is none.
+    """
+    place = printable((out / LOG).absolute())
+    try:
+        entries = Log(out).entries()
+    except RecursionError:
+        raise RunError(f"{place}: damaged: too deep for a log") from None
+    for entry in entries:
+        if type(step := entry.get("step", 0)) is not int:
+            raise RunError(f"{place}: damaged: `step` is {printable(repr(step))}, not a number")
+    return entries
 
 
 def _run(

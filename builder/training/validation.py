@@ -31,23 +31,35 @@ class Measured:
     samples: tuple[Sample, ...]
 
 
-def measure(model: Transformer, corpus: Corpus, *, metric: Metric, strategy: Strategy) -> Measured:
+def measure(
+    model: Transformer, corpus: Corpus, *, metric: Metric, strategy: Strategy, turn: int = 0
+) -> Measured:
     """Score `model` on the validation pairs, and write out those that `metric` needs.
 
-    Dropout is off meanwhile and no generator is drawn from.
+    Each `turn` shows the samples after those of the one before, round and round. Dropout is off
+    meanwhile and no generator is drawn from.
     """
+    sources, targets = corpus.valid_pairs.sources, corpus.valid_pairs.targets
+    shown = _shown(len(sources), turn)
+    written = shown if metric == "loss" else range(len(sources))
     model.eval()
     try:
         loss = validation_loss(model, corpus)
-        outputs = _write(model, corpus, strategy, SAMPLES if metric == "loss" else None)
+        lines = [sources[index] for index in written]
+        outputs = generate_lines(model, corpus.tokenizers, lines, strategy=strategy)
     finally:
         model.train()
+    texts = dict(zip(written, (output.text for output in outputs), strict=True))
     found = {"loss": loss, "perplexity": math.exp(loss) if loss < 700 else math.inf}
-    targets = corpus.valid_pairs.targets
     if metric != "loss":
-        found |= score(outputs, targets, text_metrics=metric in ("bleu", "chrf"))
-    samples = zip(corpus.valid_pairs.sources, targets, outputs[:SAMPLES], strict=False)
-    return Measured(found, tuple(Sample(*sample) for sample in samples))
+        found |= score([*texts.values()], targets, text_metrics=metric in ("bleu", "chrf"))
+    samples = (Sample(sources[index], targets[index], texts[index]) for index in shown)
+    return Measured(found, tuple(samples))
+
+
+def _shown(pairs: int, turn: int) -> list[int]:
+    """The pairs that are shown in one turn."""
+    return [(turn * SAMPLES + place) % pairs for place in range(min(SAMPLES, pairs))]
 
 
 def validation_loss(model: Transformer, corpus: Corpus) -> float:
@@ -62,12 +74,6 @@ def validation_loss(model: Transformer, corpus: Corpus) -> float:
     ]
     total = math.fsum(plain_loss(model, *tensors(store, part)) for part in parts)
     return total / len(store.target.ids)
-
-
-def _write(model: Transformer, corpus: Corpus, strategy: Strategy, count: int | None) -> list[str]:
-    lines = corpus.valid_pairs.sources[:count]
-    written = generate_lines(model, corpus.tokenizers, lines, strategy=strategy)
-    return [generation.text for generation in written]
 
 
 def is_better(value: float, than: float | None, metric: Metric) -> bool:

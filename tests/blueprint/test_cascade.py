@@ -23,12 +23,12 @@ def test_a_key_of_the_model_holds_for_both_stacks(parse: Parse) -> None:
     ).model
     for stack in (model.encoder, model.decoder):
         assert stack.layers == 2
-        assert stack.attention.heads == 4
-        assert stack.feed_forward.d_ff == 8
-        assert stack.positions.kind == "rotary"
+        assert stack.attention.heads == (4,)
+        assert stack.feed_forward.d_ff == (8,)
+        assert stack.positions[0].kind == "rotary"
         assert stack.norm.kind == "rms_norm"
         assert stack.dropout.activation == 0.3
-    assert model.decoder.cross_attention.heads == 4
+    assert model.decoder.cross_attention.heads == (4,)
 
 
 def test_a_stack_overrides_key_by_key(parse: Parse) -> None:
@@ -37,7 +37,7 @@ def test_a_stack_overrides_key_by_key(parse: Parse) -> None:
         " decoder: {layers: 1, attention: {heads: 2}}}"
     ).model
     assert (model.encoder.layers, model.decoder.layers) == (2, 1)
-    assert (model.encoder.attention.heads, model.decoder.attention.heads) == (4, 2)
+    assert (model.encoder.attention.heads, model.decoder.attention.heads) == ((4,), (2,))
     assert model.decoder.attention.bias
     assert (model.encoder.attention.d_k, model.decoder.attention.d_k) == (16, 32)
 
@@ -47,9 +47,9 @@ def test_cross_attention_follows_the_decoders_attention(parse: Parse) -> None:
         "model: {d_model: 64, attention: {heads: 4, d_v: 8},"
         " decoder: {attention: {heads: 2, d_k: 5}, cross_attention: {heads: 1}}}"
     ).model.decoder
-    assert decoder.cross_attention.heads == 1
+    assert decoder.cross_attention.heads == (1,)
     assert (decoder.cross_attention.d_k, decoder.cross_attention.d_v) == (5, 8)
-    assert decoder.attention.heads == 2
+    assert decoder.attention.heads == (2,)
 
 
 @pytest.mark.parametrize("key", ["mask: full", "positions: none"])
@@ -82,8 +82,8 @@ def test_the_same_kind_merges_and_another_replaces(parse: Parse) -> None:
         "model: {positions: {kind: sinusoidal, base: 500},"
         " encoder: {positions: sinusoidal}, decoder: {positions: rotary}}"
     ).model
-    assert model.encoder.positions == Sinusoidal(kind="sinusoidal", base=500)
-    assert model.decoder.positions == Rotary(kind="rotary")
+    assert model.encoder.positions == (Sinusoidal(kind="sinusoidal", base=500),)
+    assert model.decoder.positions == (Rotary(kind="rotary"),)
 
 
 def test_a_section_without_kind_has_the_kind_it_overrides(parse: Parse) -> None:
@@ -91,9 +91,9 @@ def test_a_section_without_kind_has_the_kind_it_overrides(parse: Parse) -> None:
         "model: {positions: {kind: learned, max_length: 300},"
         " encoder: {positions: {max_length: 400}}, decoder: {mask: {kind: window, before: 3}}}"
     ).model
-    assert model.encoder.positions == Learned(kind="learned", max_length=400)
-    assert model.decoder.positions == Learned(kind="learned", max_length=300)
-    assert model.decoder.mask == Window(kind="window", before=3, after=0)
+    assert model.encoder.positions == (Learned(kind="learned", max_length=400),)
+    assert model.decoder.positions == (Learned(kind="learned", max_length=300),)
+    assert model.decoder.mask == (Window(kind="window", before=3, after=0),)
 
 
 def test_a_section_without_any_kind_has_the_default_one(parse: Parse) -> None:
@@ -104,7 +104,7 @@ def test_a_section_without_any_kind_has_the_default_one(parse: Parse) -> None:
     )
     assert blueprint.model.encoder.norm.kind == "layer_norm"
     assert blueprint.model.encoder.norm.placement == "pre"
-    assert blueprint.model.decoder.positions == Sinusoidal(kind="sinusoidal", base=300)
+    assert blueprint.model.decoder.positions == (Sinusoidal(kind="sinusoidal", base=300),)
     assert blueprint.training is not None
     assert blueprint.training.schedule.kind == "noam"
     assert blueprint.training.schedule.warmup == 7
@@ -166,5 +166,5 @@ def test_merge_keys_work_in_a_blueprint(parse: Parse) -> None:
         "  decoder: {attention: {heads: 4}, <<: *stack}\n"
     ).model
     assert model.decoder.layers == 2
-    assert model.decoder.attention.heads == 4
+    assert model.decoder.attention.heads == (4,)
     assert model.decoder.attention.d_k == 128

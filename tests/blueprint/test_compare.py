@@ -91,7 +91,16 @@ def test_only_what_tokens_see_counts_as_a_mask(between: Compare) -> None:
 
     found = between("model: {}", "model: {encoder: {mask: {kind: window, before: 2}}}")
     (sight,) = found.masks
-    assert (sight.stack, sight.right.before, sight.right.after) == ("encoder", 2, 0)
+    assert (sight.stack, [each.mask for each in sight.right]) == (
+        "encoder",
+        ["window 2 before, 0 after"],
+    )
+
+    mixed = between("model: {}", "model: {encoder: {layers: 3, mask: [causal, full]}}")
+    assert [each.stacks for each in mixed.masks[0].right] == [
+        ("encoder layers 1, 3",),
+        ("encoder layer 2",),
+    ]
 
 
 def test_plain_values_for_json(between: Compare) -> None:

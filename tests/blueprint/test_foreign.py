@@ -9,7 +9,8 @@ import pytest
 
 from builder.blueprint.blueprint import WrittenBlueprint
 from builder.blueprint.fields import walk_schema, words
-from builder.blueprint.foreign import NOTED, RENAMED, TRANSLATED, WORDS, explain, plain, translate
+from builder.blueprint.foreign import RENAMED, TRANSLATED, WORDS, explain, plain, translate
+from builder.blueprint.inexact import ABSENT, NOTED
 from builder.blueprint.nodes import dotted
 from builder.errors import Problem
 
@@ -17,7 +18,12 @@ Refuse = Callable[..., list[Problem]]
 
 NAMES = [
     name
-    for names in (*RENAMED.values(), *TRANSLATED, *(names for names, _ in NOTED.values()))
+    for names in (
+        *RENAMED.values(),
+        *TRANSLATED,
+        *(names for names, _ in NOTED.values()),
+        *ABSENT.values(),
+    )
     for name in names.split()
 ]
 KEYS = [(dotted(path), info) for path, info in walk_schema(WrittenBlueprint)]
@@ -47,6 +53,14 @@ KEYS = [(dotted(path), info) for path, info in walk_schema(WrittenBlueprint)]
         ("model: {tied_softmax: true}", ["`model.embeddings.tie`", "`target_output`"]),
         ("model: {attention_dropout: 0}", ["`model.dropout.attention`"]),
         ("model: {pad_token_id: 0}", ["control ids"]),
+        ("model: {max_position_embeddings: 512}", ["`model.positions.max_length`", "learned"]),
+        ("model: {feed_forward: {hidden_size: 2}}", ["`model.feed_forward.d_ff`"]),
+        ("model: {feed_forward: {inner_size: 2}}", ["`model.feed_forward.d_ff`"]),
+        ("model: {feed_forward: {glu: true}}", ["`model.feed_forward.activation`", "`swiglu`"]),
+        ("training: {steps: 1, gradient_clip: 1}", ["`training.clip`"]),
+        ("training: {steps: 1, clip_norm: 1}", ["`training.clip`"]),
+        ("training: {steps: 1, optimizer: {max_grad_norm: 1}}", ["`training.clip`"]),
+        ("training: {steps: 1, warmup_ratio: 0.1}", ["`training.schedule.warmup`", "updates"]),
         ("training: {steps: 1, lr: 2}", ["`training.schedule.learning_rate`"]),
         ("training: {steps: 1, schedule: {kind: noam, lr: 2}}", ["`factor`"]),
         ("training: {steps: 1, warmup_updates: 2}", ["`training.schedule.warmup`"]),
@@ -71,6 +85,23 @@ def test_a_foreign_name_leads_to_ours(refuse: Refuse, text: str, right: list[str
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        *(f"training: {{steps: 1, {key}: 1}}" for key in ("device", "gpu", "use_cuda", "fp16")),
+        *(f"training: {{steps: 1, {key}: 1}}" for key in ("amp", "weight_decay", "precision")),
+        *(f"generation: {{{key}: 5}}" for key in ("size", "beam_size", "num_beams", "top_k")),
+        "beam_size: 5",
+        "training: {steps: 1, optimizer: {weight_decay: 0.01}}",
+        "export: {quantize: true}",
+    ],
+)
+def test_what_is_not_offered_is_said_to_be_so(refuse: Refuse, text: str) -> None:
+    [problem] = refuse(text)
+    assert "not offered" in problem.message
+    assert "did you mean" not in problem.message
+
+
+@pytest.mark.parametrize(
     ("toolkit", "names"),
     [
         ("JoeyNMT", "num_heads ff_size tied_embeddings tied_softmax scheduling batch_multiplier"),
@@ -78,6 +109,23 @@ def test_a_foreign_name_leads_to_ours(refuse: Refuse, text: str, right: list[str
         ("OpenNMT, Eole", "enc_layers transformer_ff share_decoder_embeddings accum_count"),
         ("transformers", "num_hidden_layers intermediate_size hidden_act tie_word_embeddings"),
         ("Sockeye", "transformer_model_size weight_tying_type initial_learning_rate shared_vocab"),
+        (
+            "Seq2SeqTrainingArguments",
+            (
+                "output_dir eval_strategy per_device_eval_batch_size weight_decay max_grad_norm "
+                "num_train_epochs warmup_ratio save_strategy bf16 fp16 use_cpu optim report_to "
+                "load_best_model_at_end generation_num_beams group_by_length resume_from_checkpoint"
+            ),
+        ),
+        (
+            "T5, BART, Marian",
+            (
+                "d_kv dropout_rate feed_forward_proj initializer_factor max_position_embeddings "
+                "encoder_layerdrop scale_embedding init_std static_position_embeddings use_cache "
+                "decoder_start_token_id relative_attention_num_buckets normalize_before"
+            ),
+        ),
+        ("decoding", "beam_size n_best temperature top_k top_p min_length no_repeat_ngram_size"),
         ("nanoGPT", "n_layer n_head n_embd block_size grad_clip"),
     ],
 )

@@ -86,24 +86,24 @@ def test_a_bundled_blueprint_can_be_extended(write: Write) -> None:
 @pytest.mark.parametrize(
     ("rest", "found", "expected"),
     [
-        ("attention: {heads: 2}", lambda m: (m.encoder.attention.heads, m.encoder.attention.bias),
+        ("attention: {heads: 2}", lambda m: (*m.encoder.attention.heads, m.encoder.attention.bias),
          (2, True)),
         ("dropout: {attention: 0}",
          lambda m: (m.encoder.dropout.attention, m.encoder.dropout.residual), (0.0, 0.3)),
         ("dropout: 0.2", lambda m: m.encoder.dropout.residual, 0.2),
-        ("positions: sinusoidal", lambda m: m.encoder.positions,
+        ("positions: sinusoidal", lambda m: m.encoder.positions[0],
          Sinusoidal(kind="sinusoidal", base=500)),
-        ("positions: {base: 9}", lambda m: m.encoder.positions,
+        ("positions: {base: 9}", lambda m: m.encoder.positions[0],
          Sinusoidal(kind="sinusoidal", base=9)),
-        ("positions: rotary", lambda m: m.encoder.positions, Rotary(kind="rotary")),
-        ("decoder: {mask: {before: 5}}", lambda m: m.decoder.mask,
+        ("positions: rotary", lambda m: m.encoder.positions[0], Rotary(kind="rotary")),
+        ("decoder: {mask: {before: 5}}", lambda m: m.decoder.mask[0],
          Window(kind="window", before=5)),
-        ("decoder: {mask: causal}", lambda m: m.decoder.mask.kind, "causal"),
+        ("decoder: {mask: causal}", lambda m: m.decoder.mask[0].kind, "causal"),
         ("dropout: ~", lambda m: m.encoder.dropout.residual, 0.1),
-        ("attention: {bias: null}", lambda m: (m.encoder.attention.heads, m.encoder.attention.bias),
-         (4, False)),
-        ("positions: null", lambda m: m.encoder.positions, Sinusoidal(kind="sinusoidal")),
-        ("decoder: null", lambda m: (m.decoder.layers, m.decoder.mask.kind), (6, "causal")),
+        ("attention: {bias: null}",
+         lambda m: (*m.encoder.attention.heads, m.encoder.attention.bias), (4, False)),
+        ("positions: null", lambda m: m.encoder.positions[0], Sinusoidal(kind="sinusoidal")),
+        ("decoder: null", lambda m: (m.decoder.layers, m.decoder.mask[0].kind), (6, "causal")),
         ("{decoder: {layers: ~}, layers: 4}", lambda m: m.decoder.layers, 4),
     ],
 )  # fmt: skip
@@ -134,7 +134,7 @@ def test_the_nearest_of_several_levels_wins(write: Write) -> None:
         base=BASE,
     )
     model = load(path).model
-    assert (model.d_model, model.encoder.layers, model.encoder.attention.heads) == (16, 5, 8)
+    assert (model.d_model, model.encoder.layers, model.encoder.attention.heads) == (16, 5, (8,))
     assert model.encoder.dropout.residual == 0.1
     assert model.encoder.attention.bias
 

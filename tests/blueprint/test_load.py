@@ -33,11 +33,11 @@ def test_defaults_are_the_papers() -> None:
     model = blueprint.model
     assert (model.d_model, model.encoder.layers, model.decoder.layers) == (512, 6, 6)
     assert model.vocab_size is None
-    assert model.encoder.attention.heads == 8
+    assert model.encoder.attention.heads == (8,)
     assert (model.encoder.attention.d_k, model.encoder.attention.d_v) == (64, 64)
-    assert model.encoder.feed_forward.d_ff == 2048
-    assert model.encoder.positions.kind == "sinusoidal"
-    assert (model.encoder.mask.kind, model.decoder.mask.kind) == ("full", "causal")
+    assert model.encoder.feed_forward.d_ff == (2048,)
+    assert model.encoder.positions[0].kind == "sinusoidal"
+    assert (model.encoder.mask[0].kind, model.decoder.mask[0].kind) == ("full", "causal")
     assert model.embeddings.tie == "all"
     assert (blueprint.tokenizer, blueprint.data, blueprint.training) == (None, None, None)
 
@@ -243,3 +243,29 @@ def test_loading_imports_neither_torch_nor_numpy() -> None:
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("stem", ["n" * 120, ".hidden", "a\\b"])
+def test_a_file_whose_name_is_no_name_is_told_to_write_one(tmp_path: Path, stem: str) -> None:
+    file = tmp_path / f"{stem}.yaml"
+    file.write_text("transom: 1\nmodel: {}\n")
+
+    with pytest.raises(BlueprintError) as raised:
+        load_blueprint(file)
+    [problem] = raised.value.problems
+    assert problem.path == "name"
+    assert "`name: my-model`" in problem.message
+    file.write_text("transom: 1\nname: good\nmodel: {}\n")
+    assert load_blueprint(file).name == "good"
+
+
+@pytest.mark.parametrize("path", ["dates.yaml", "blueprints/dates.yml", "./dates.yaml"])
+def test_a_bundled_blueprint_asked_for_as_a_file_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(BlueprintError, match="`dates`"):
+        load_blueprint(path)
+    with pytest.raises(BlueprintError) as raised:
+        load_blueprint("dat.yaml")
+    assert "`" not in str(raised.value)

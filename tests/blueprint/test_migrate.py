@@ -58,7 +58,7 @@ def test_a_file_of_an_older_version_means_what_it_meant(parse: Parse) -> None:
 @pytest.mark.usefixtures("older")
 def test_steps_follow_each_other(parse: Parse) -> None:
     model = parse("transom: -1\nmodel: {size: small}\n").model
-    assert model.encoder.attention.heads == 4
+    assert model.encoder.attention.heads == (4,)
 
 
 @pytest.mark.usefixtures("older")
@@ -74,7 +74,7 @@ def test_problems_stand_where_the_older_file_wrote_them(refuse: Refuse) -> None:
 @pytest.mark.usefixtures("older")
 def test_overrides_speak_the_current_version(parse: Parse, refuse: Refuse) -> None:
     text = "transom: 0\nmodel: {heads: 2}\n"
-    assert parse(text, "model.attention.heads=4").model.encoder.attention.heads == 4
+    assert parse(text, "model.attention.heads=4").model.encoder.attention.heads == (4,)
     assert refuse(text, "model.heads=4")[0].file == "--set model.heads=4"
 
 
@@ -96,3 +96,9 @@ def test_a_version_that_never_was_is_refused(refuse: Refuse) -> None:
 
 def test_every_older_version_has_a_step() -> None:
     assert sorted(migrate.MIGRATIONS) == list(range(1, migrate.VERSION))
+
+
+def test_a_version_in_quotes_is_told_to_drop_them(refuse: Callable[..., list[Problem]]) -> None:
+    [problem] = refuse('transom: "1"')
+    assert (problem.path, problem.line) == ("transom", 1)
+    assert "drop the quotes" in problem.message

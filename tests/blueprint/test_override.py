@@ -38,7 +38,7 @@ def test_a_value_is_typed_as_in_the_file(parse: Parse) -> None:
     assert blueprint.training.optimizer.betas == (0.5, 0.6)
     assert blueprint.name == "no"
     assert blueprint.model.d_model == 256
-    assert blueprint.model.encoder.attention.heads == 4
+    assert blueprint.model.encoder.attention.heads == (4,)
     assert blueprint.model.encoder.attention.bias
     assert blueprint.description == "a=b"
     assert "eps: 0.0003" in dump_blueprint(blueprint)
@@ -82,7 +82,7 @@ def test_a_key_can_be_set_inside_a_short_form(parse: Parse) -> None:
         "model.positions.base=50",
         "model.dropout.attention=0",
     ).model
-    assert model.encoder.positions == Rotary(kind="rotary", base=50)
+    assert model.encoder.positions == (Rotary(kind="rotary", base=50),)
     assert (model.encoder.dropout.attention, model.encoder.dropout.residual) == (0.0, 0.2)
 
 
@@ -149,9 +149,9 @@ def test_splits_replace_the_built_in_set_below_them(parse: Parse) -> None:
 
 def test_a_blank_kind_is_the_default_one(parse: Parse) -> None:
     model = parse("model: {positions: {kind: rotary, base: 50}}", "model.positions.kind=").model
-    assert model.encoder.positions == Sinusoidal(kind="sinusoidal")
+    assert model.encoder.positions == (Sinusoidal(kind="sinusoidal"),)
     model = parse("model: {positions: {kind: , base: 5}}", "model.positions.kind=sinusoidal").model
-    assert model.encoder.positions == Sinusoidal(kind="sinusoidal", base=5)
+    assert model.encoder.positions == (Sinusoidal(kind="sinusoidal", base=5),)
 
 
 @pytest.mark.parametrize(

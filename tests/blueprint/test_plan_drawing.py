@@ -48,9 +48,10 @@ def test_a_picture_is_the_table_of_the_network(parse: Parse, mask: str) -> None:
     network = compile_model(blueprint.model)
     drawn = pictures(blueprint)
 
-    for stack, band in (("encoder", network.encoder.band), ("decoder", network.decoder.band)):
+    masks = (("encoder", network.encoder.masks), ("decoder", network.decoder.masks))
+    for stack, (pattern,) in masks:
         positions = torch.arange(SIZE) * drawn[stack].step
-        torch.testing.assert_close(seen(drawn[stack]), band.allowed(positions, positions))
+        torch.testing.assert_close(seen(drawn[stack]), pattern.allowed(positions, positions))
     assert pictures(encoder)["encoder"].rows == drawn["encoder"].rows
 
 

@@ -9,7 +9,6 @@ import pytest
 from builder.blueprint.blueprint import Blueprint
 from builder.blueprint.bundled import bundled_blueprints
 from builder.blueprint.load import load_blueprint
-from builder.blueprint.model import Model
 from builder.blueprint.plan import make_plan
 from builder.blueprint.plan.duration import Pace
 from builder.blueprint.plan.text import WIDTH, describe
@@ -30,7 +29,7 @@ HUGE = (
 
 def lines_of(blueprint: Blueprint) -> list[str]:
     pace = Pace(
-        model=Model(),
+        blueprint=blueprint,
         tokens_per_second=0.001,
         source_length=200,
         target_length=200,

@@ -181,6 +181,7 @@ def test_deep_nesting_is_refused(depth: int) -> None:
         ("model:\n  a: 1\n   b: 2\n", 3, 5, "indentation"),
         ("model:\n   a: 1\n  b: 2\n", 3, 3, "indentation"),
         ("a: b: c\n", 1, 5, "colon"),
+        ("a: BART (2020): learned\n", 1, 15, "quotes"),
         ("m:\n  a:1\n  b: 2\n", 2, 3, "space is missing"),
         ("m:\n  b: 2\n  a:one # why\n\n# so\nc: 3\n", 3, 3, "space is missing"),
         ("b: 2\na:{c: 1}\n", 2, 1, "space is missing"),

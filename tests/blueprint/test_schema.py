@@ -51,8 +51,8 @@ def test_is_a_schema_of_its_dialect() -> None:
 
 
 def test_the_file_for_editors_is_current() -> None:
-    """Renew it: transom schema > docs/blueprint.schema.json."""
-    file = ROOT / "docs" / "blueprint.schema.json"
+    """Renew it: transom schema > blueprints/blueprint.schema.json."""
+    file = ROOT / "blueprints" / "blueprint.schema.json"
     assert file.read_text(encoding="utf-8") == schema_text() + "\n"
 
 
@@ -64,7 +64,7 @@ def test_bundled_blueprints_are_valid_and_lead_editors_to_it(name: str) -> None:
     assert [error.message for error in VALIDATOR.iter_errors(values(text))] == []
     line, link = text.splitlines()[0].split("$schema=")
     assert line == "# yaml-language-server: "
-    assert (file.parent / link).resolve() == ROOT / "docs" / "blueprint.schema.json"
+    assert (file.parent / link).resolve() == ROOT / "blueprints" / "blueprint.schema.json"
 
 
 @pytest.mark.parametrize("section", [key for key in SCHEMA["$defs"] if "." not in key])
@@ -79,7 +79,11 @@ def test_every_key_is_described(section: str) -> None:
 
 def test_defaults_and_ranges_are_told() -> None:
     heads = SCHEMA["$defs"]["Attention"]["properties"]["heads"]
-    assert (heads["default"], heads["minimum"], heads["maximum"]) == (8, 1, 1000)
+    assert (heads["default"], heads["anyOf"][0]["minimum"], heads["anyOf"][0]["maximum"]) == (
+        8,
+        1,
+        1000,
+    )
     assert SCHEMA["$defs"]["WrittenModel"]["properties"]["positions"]["default"] == "sinusoidal"
     assert SCHEMA["$defs"]["WrittenModel"]["properties"]["dropout"]["default"] == 0.1
     assert "default" not in SCHEMA["$defs"]["Encoder"]["properties"]["layers"]  # it is inherited

@@ -248,3 +248,9 @@ def test_a_blank_value_is_as_if_the_key_were_not_written(
 def test_a_typo_is_told_even_where_its_value_is_blank(refuse: Refuse) -> None:
     problems = refuse("model: {droput: , encoder: {mask: {befor: }}}\ntraning:\n")
     assert [p.path for p in problems] == ["model.droput", "model.encoder.mask.befor", "traning"]
+
+
+def test_one_number_for_the_longest_output_is_told_how_to_write_it(refuse: Refuse) -> None:
+    [problem] = refuse("generation: {max_length: 50}")
+    assert problem.path == "generation.max_length"
+    assert "`{ratio: 0, plus: 50}`" in problem.message

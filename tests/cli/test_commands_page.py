@@ -26,6 +26,15 @@ def test_every_command_has_its_section() -> None:
     assert all(name in PAGE for name in options(ROOT))
 
 
+def test_exit_codes_mean_the_same_here_and_in_the_help() -> None:
+    told = " ".join(ROOT.help.split())
+    codes = re.findall(r"^\| (\d+) \| (.+) \|$", PAGE, re.MULTILINE)
+
+    assert {code for code, _ in codes} >= {"0", "1", "2"}
+    for code, meaning in codes:
+        assert re.search(rf"\b{code} {re.escape(meaning)}[;.]", told), code
+
+
 @pytest.mark.parametrize("name", ROOT.commands)
 def test_every_option_is_told_where_its_command_is(name: str) -> None:
     told = set(re.findall(r"--[a-z][a-z-]+", SECTIONS[name])) - {"--help"}

@@ -202,3 +202,16 @@ def test_the_locale_changes_nothing(write_echo: WriteEcho, locale: dict[str, str
     assert (given.returncode, given.stdout, given.stderr) == (0, "é日\n".encode(), b"")
     assert wrong.returncode == 2
     assert "--é日".encode() in wrong.stderr
+
+
+@pytest.mark.parametrize("options", [(), ("--json",)])
+def test_warns_once_of_what_the_vocabulary_lacks(run_echo: Run, options: tuple[str, ...]) -> None:
+    known = run_echo(*options, stdin=b"a\nb\n")
+    code, stdout, stderr = run_echo(*options, stdin="a\n§b§\n¶\n".encode())
+
+    assert known[2] == ""
+    assert (code, stdout.count("\n")) == (0, 3)
+    assert stderr.startswith("warning: ")
+    assert stderr.count("\n") == 1
+    assert "3 pieces in 2 lines" in stderr
+    assert "`§` in line 2, `¶` in line 3" in stderr

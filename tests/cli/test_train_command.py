@@ -149,3 +149,16 @@ def transom() -> Callable[..., subprocess.Popen[str]]:
         )
 
     return start
+
+
+def test_a_missing_section_is_named_with_the_file(tmp_path: Path, capsys: Capture) -> None:
+    file = tmp_path / "bp.yaml"
+    file.write_text("transom: 1\nmodel: {}\ndata: {builtin: dates}\n")
+
+    assert run_command(["train", str(file), "--out", str(tmp_path / "run")]) == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.split(": ")[:2] for line in lines] == [
+        [str(file), "tokenizer"],
+        [str(file), "training"],
+    ]
+    assert not (tmp_path / "run").exists()

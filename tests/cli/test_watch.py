@@ -55,11 +55,36 @@ def test_a_training_as_plain_lines(capsys: pytest.CaptureFixture[str]) -> None:
     for part in ("1,234", "5,000", "100 updates", "2.5 minutes", "2 threads", "runs/x"):
         assert part in started
     assert "30" in resumed
-    for part in ("31", "loss 0.5", "exact_match 50", "12,346 tokens/s"):
+    for part in ("31", "loss 0.5", "exact_match 50", "training loss 1.25", "12,346 tokens/s"):
         assert part in validated
+    assert validated.count("loss") == 2
     assert sample == show_sample("[red]a", "c", "b")
     for part in ("31", "1:00", "patience"):
         assert part in finished
+
+
+def test_one_of_each_is_in_the_singular(capsys: pytest.CaptureFixture[str]) -> None:
+    with StderrWatch() as watch:
+        watch(
+            events.Started(
+                name="x",
+                folder=Path("runs/x"),
+                parameters=1,
+                pairs=1,
+                validation_pairs=1,
+                batches=1,
+                step=0,
+                steps=1,
+                minutes=1.0,
+                threads=1,
+            )
+        )
+        watch(events.Finished(step=1, reason="patience", metric="loss", best=0.5, elapsed_s=1.0))
+
+    text = capsys.readouterr().err
+    for noun in ("parameter", "pair", "update", "minute", "thread"):
+        assert f"1 {noun}" in text
+        assert f"1 {noun}s" not in text
 
 
 def test_a_sample_shows_the_right_answer_where_the_output_is_wrong() -> None:

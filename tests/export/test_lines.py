@@ -66,7 +66,23 @@ def test_own_lines_may_hold_any_separator(make_run: MakeRun) -> None:
     assert len(short) == sum(len(ids) <= 5 for ids in expected)
 
 
-@pytest.mark.parametrize("text", [None, "{", '{"target": "a"}', "[]\n", "3\n", "\x1b[31m\n"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        None,
+        "{",
+        '{"target": "a"}',
+        "[]\n",
+        "3\n",
+        "\x1b[31m\n",
+        '{"source": 5}\n',
+        '{"source": null}\n',
+        '{"source": ["a\x1b"]}\n',
+        '{"source": "half \\ud800"}\n',
+        "[" * 100_000,
+    ],
+    ids=lambda text: str(text)[:20],
+)
 def test_lines_that_are_missing_or_damaged_are_told(make_run: MakeRun, text: str | None) -> None:
     folder = make_run(lively=False)
     run = write_proof(folder, text)

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import onnx
 import onnx_ir as ir
 import pytest
 
-from builder.errors import BlueprintError, RunError
+from builder.errors import BlueprintError, RunError, SizeFailure
+from builder.export import export as exporting
 from builder.export import package
-from builder.export.export import check_place, export_run
+from builder.export.export import check_place, check_size, export_run
 from builder.export.proof import Proof, varied
+from builder.run import Run
 from builder.runtime import digest
+from builder.weights import weights_of
 
 BLUEPRINT = """\
 transom: 1
@@ -117,3 +122,40 @@ def test_what_was_trained_cannot_be_set(run: Path, override: str) -> None:
         export_run(run, overrides=[override])
     with pytest.raises(BlueprintError, match="opset"):
         export_run(run, overrides=["export.opset=7"])
+
+
+def test_weights_too_large_for_one_file_are_refused_before_tracing(
+    make_run: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = make_run(lively=False)
+    parameters = weights_of(Run.open(folder).load_model()).values()
+    size = sum(parameter.numel() * parameter.element_size() for parameter in parameters)
+    said: list[str] = []
+
+    monkeypatch.setattr(exporting, "BESIDE_WEIGHTS_BYTES", 100)
+    monkeypatch.setattr(exporting, "FILE_BYTES", size + 99)
+    with pytest.raises(SizeFailure, match=rf"{size:,} bytes.*{size - 1:,}.*{size + 99:,}"):
+        export_run(folder, say=said.append)
+
+    assert said == []
+    assert not list(folder.glob("*.onnx"))
+    monkeypatch.setattr(exporting, "FILE_BYTES", size + 100)
+    check_size(size)
+
+
+def test_one_file_holds_two_gibibytes_and_no_more() -> None:
+    """As protobuf counts them; the other number leaves room for all but the weights."""
+    assert np.iinfo(np.int32).max == exporting.FILE_BYTES
+    with pytest.raises(SizeFailure):
+        check_size(exporting.FILE_BYTES)
+
+
+@pytest.mark.slow
+def test_a_place_reached_by_a_detour_leaves_no_folder_on_the_way(
+    make_run: Callable[..., Path], tmp_path: Path
+) -> None:
+    export = export_run(make_run(), out=tmp_path / "new" / ".." / "other" / "x.onnx")
+
+    assert export.path == (tmp_path / "other" / "x.onnx").resolve()
+    assert export.path.is_file()
+    assert [path.name for path in tmp_path.iterdir()] == ["other"]

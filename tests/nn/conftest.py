@@ -55,6 +55,19 @@ def variants() -> Iterator[Any]:
             "decoder": {**stack, "mask": MASKS[mask][1], "cross_attention": cross_attention},
         }
         yield pytest.param(model, id="-".join([positions, mask, *norm, activation, tie]))
+    yield pytest.param(by_layer(), id="by_layer")
+
+
+def by_layer() -> dict[str, Any]:
+    """Everything that may differ by layer does."""
+    stack = {
+        "layers": 3,
+        "attention": {"heads": [4, 2]},
+        "feed_forward": {"d_ff": [24, 8, 16]},
+        "positions": ["rotary", "none"],
+        "mask": [MASKS["window"][1], "causal"],
+    }
+    return {"d_model": 16, "vocab_size": 13, "encoder": stack, "decoder": stack}
 
 
 @pytest.fixture(autouse=True)

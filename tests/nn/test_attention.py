@@ -9,9 +9,10 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from builder.nn.attention import KeyValue, MultiHeadAttention, attend_one
+from builder.nn.attention import KeyValue, MultiHeadAttention
 from builder.nn.mask import Band
-from builder.nn.positions import RotaryPositions
+from builder.nn.rotary import RotaryPositions
+from builder.nn.sight import Sight
 
 assert_close = partial(torch.testing.assert_close, rtol=1e-10, atol=1e-12)
 
@@ -109,7 +110,8 @@ def test_one_query_sees_what_many_do(batch: int, query: int, key: int, heads: in
 def test_a_cache_extended_position_by_position_equals_the_whole(
     rotary: bool, before: int | None
 ) -> None:
-    ours = MultiHeadAttention(8, 2, d_k=4, d_v=3, rotary=RotaryPositions(4) if rotary else None)
+    ours = MultiHeadAttention(8, 2, d_k=4, d_v=3)
+    turns = RotaryPositions(4)
     x = torch.randn(3, 6, 8)
     positions = torch.arange(6)
     band = Band(before, 0)
@@ -117,13 +119,16 @@ def test_a_cache_extended_position_by_position_equals_the_whole(
     cache = ours.empty_cache(torch.arange(3))
     steps = []
     for time in range(6):
-        mask = band.allowed(positions[time, None], positions[: time + 1])[0]
-        step, cache = ours.extend(x[:, time], cache, positions[time], mask)
+        here, seen = positions[time, None], positions[: time + 1]
+        sight = Sight(band.allowed(here, seen)[None], turns(here, seen) if rotary else None)
+        step, cache = ours.extend(x[:, time], cache, sight)
         steps.append(step)
 
-    whole = ours(x, x, band.allowed(positions, positions)[None])
+    order = turns(positions, positions) if rotary else None
+    whole = ours(x, x, band.allowed(positions, positions)[None], order)
+    k, v = ours.keys_values(x)
     assert_close(torch.stack(steps, 1), whole)
-    assert_close(cache, ours.keys_values(x))
+    assert_close(cache, KeyValue(order.turn(k) if order else k, v))
 
 
 @torch.no_grad()
@@ -131,7 +136,7 @@ def test_one_query_sees_all_five_cached_keys_and_itself() -> None:
     ours = MultiHeadAttention(8, 2)
     x = torch.randn(2, 6, 8)
 
-    step, cache = ours.extend(x[:, 5], ours.keys_values(x[:, :5]), torch.tensor(5), None)
+    step, cache = ours.extend(x[:, 5], ours.keys_values(x[:, :5]), Sight())
 
     seen = torch.ones(2, 1, 6, dtype=torch.bool)
     assert_close(step, slow(ours, x[:, 5:], x, seen)[:, 0])
@@ -173,17 +178,22 @@ K = torch.tensor([[2, 1], [0, 3], [4, 2]], dtype=torch.float64)
 QK = torch.tensor([[4, 6, 8], [10, 12, 20], [16, 18, 32]], dtype=torch.float64)
 
 
+@torch.no_grad()
 def weights_of(row: int, mask: Tensor | None) -> Tensor:
     """The attention weights themselves, as the values are the unit vectors."""
-    return attend_one(Q[row][None, None], KeyValue(K[None, None], torch.eye(3)[None, None]), mask)
+    attention = MultiHeadAttention(3, 1, d_k=2, d_v=3)
+    for linear in (attention.q_proj, attention.out_proj):
+        nn.init.eye_(linear.weight)
+    query = torch.cat([Q[row], torch.zeros(1)])[None]
+    return attention.look(query, KeyValue(K[None, None], torch.eye(3)[None, None]), mask)[0]
 
 
 def test_the_worked_weights() -> None:
     expected = torch.tensor([0.000846, 0.003478, 0.995676])
-    torch.testing.assert_close(weights_of(1, None)[0, 0], expected, rtol=0, atol=5e-7)
+    torch.testing.assert_close(weights_of(1, None), expected, rtol=0, atol=5e-7)
     for row in range(3):
         expected = (QK[row] / 2**0.5).softmax(0)
-        assert_close(weights_of(row, None)[0, 0], expected)
+        assert_close(weights_of(row, None), expected)
 
 
 def test_the_worked_causal_rows_keep_one_two_and_three_keys() -> None:
@@ -197,7 +207,7 @@ def test_the_worked_causal_rows_keep_one_two_and_three_keys() -> None:
     for row in range(3):
         seen = row + 1
         weights = (QK[row, :seen] / 2**0.5).softmax(0)
-        ours = weights_of(row, causal[row][None])[0, 0]
+        ours = weights_of(row, causal[row][None])
         assert_close(ours[:seen], weights)
         assert (ours[seen:] == 0).all()
         assert_close(together[row], weights @ K[:seen])

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import cast
 
 import pytest
@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from builder.nn.attention import MultiHeadAttention
 from builder.nn.decoder import Decoder, DecoderLayer
 from builder.nn.feed_forward import Activation, FeedForward
-from builder.nn.mask import Band
+from builder.nn.mask import Band, Pattern
 from builder.nn.residual import Placement, Residual
 
 AsTorch = Callable[[MultiHeadAttention], nn.MultiheadAttention]
@@ -23,6 +23,10 @@ def layer(placement: Placement = "post", activation: Activation = "relu") -> Dec
         FeedForward(16, 24, activation=activation),
         [Residual(nn.LayerNorm(16), placement=placement) for _ in range(3)],
     )
+
+
+def plain(layers: Sequence[DecoderLayer], masks: Sequence[Pattern]) -> Decoder:
+    return Decoder(layers, masks=masks, positions=[None] * len(masks), final_norm=None)
 
 
 def theirs(ours: DecoderLayer, placement: str, activation: str, as_torch: AsTorch) -> nn.Module:
@@ -51,7 +55,7 @@ def test_the_stack_agrees_with_torch(
 ) -> None:
     layers = [layer(placement, activation) for _ in range(3)]
     norm = nn.LayerNorm(16) if placement == "pre" else None
-    ours = Decoder(layers, band=Band(), final_norm=norm)
+    ours = Decoder(layers, masks=[Band()] * 3, positions=[None] * 3, final_norm=norm)
     for parameter in ours.parameters():
         nn.init.normal_(parameter, std=0.3)
     x, memory = torch.randn(4, 4, 16), torch.randn(4, 4, 16)
@@ -91,7 +95,7 @@ both_ways = pytest.mark.parametrize("run", [all_at_once, one_by_one])
 @pytest.mark.parametrize("band", [Band(), Band(after=0), Band(2, 0), Band(2, 2), Band(0, 0)])
 def test_a_position_is_made_of_what_its_mask_shows_and_no_future(run: Run, band: Band) -> None:
     """One layer: the input positions with a gradient are those of the mask, up to itself."""
-    decoder = Decoder([layer()], band=band, final_norm=None)
+    decoder = plain([layer()], [band])
     x, memory = torch.randn(2, 6, 16, requires_grad=True), torch.randn(2, 3, 16)
     past = torch.ones(6, 6, dtype=torch.bool).tril()
     visible = band.allowed(torch.arange(6), torch.arange(6)) & past
@@ -106,7 +110,7 @@ def test_a_position_is_made_of_what_its_mask_shows_and_no_future(run: Run, band:
 
 @both_ways
 def test_every_position_reads_the_real_source_and_nothing_else(run: Run) -> None:
-    decoder = Decoder([layer()], band=Band(), final_norm=None)
+    decoder = plain([layer()], [Band()])
     x, memory = torch.randn(3, 3, 16), torch.randn(3, 3, 16, requires_grad=True)
     real = torch.tensor([[1, 1, 1], [1, 1, 0], [1, 0, 0]]).bool()
 
@@ -123,9 +127,23 @@ def test_a_window_longer_than_the_target_is_causal_attention(run: Run) -> None:
     layers, x, memory = [layer(), layer()], torch.randn(2, 5, 16), torch.randn(2, 3, 16)
     real = torch.ones(2, 3, dtype=torch.bool)
 
-    causal = run(Decoder(layers, band=Band(after=0), final_norm=None), x, memory, real)
-    full = run(Decoder(layers, band=Band(), final_norm=None), x, memory, real)
-    window = run(Decoder(layers, band=Band(before=5), final_norm=None), x, memory, real)
+    causal = run(plain(layers, [Band(after=0)] * 2), x, memory, real)
+    full = run(plain(layers, [Band()] * 2), x, memory, real)
+    window = run(plain(layers, [Band(before=5)] * 2), x, memory, real)
 
     assert torch.equal(full, causal)
     assert torch.equal(window, causal)
+
+
+@both_ways
+@torch.no_grad()
+def test_every_layer_has_the_mask_of_its_place(run: Run) -> None:
+    layers = [layer() for _ in range(3)]
+    x, memory, real = torch.randn(2, 6, 16), torch.randn(2, 3, 16), torch.ones(2, 3).bool()
+    masks = [Band(1), Band(), Band(1)]
+
+    expected = x
+    for each, mask in zip(layers, masks, strict=True):
+        expected = run(plain([each], [mask]), expected, memory, real)
+
+    assert torch.equal(run(plain(layers, masks), x, memory, real), expected)

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import cast
 
 import pytest
@@ -10,7 +10,7 @@ from torch import nn
 from builder.nn.attention import MultiHeadAttention
 from builder.nn.encoder import Encoder, EncoderLayer
 from builder.nn.feed_forward import Activation, FeedForward
-from builder.nn.mask import Band
+from builder.nn.mask import Band, Pattern
 from builder.nn.residual import Placement, Residual
 
 AsTorch = Callable[[MultiHeadAttention], nn.MultiheadAttention]
@@ -25,6 +25,10 @@ def layer(
         FeedForward(16, 24, activation=activation),
         residuals,
     )
+
+
+def plain(layers: Sequence[EncoderLayer], masks: Sequence[Pattern]) -> Encoder:
+    return Encoder(layers, masks=masks, positions=[None] * len(masks), final_norm=None)
 
 
 def theirs(ours: EncoderLayer, placement: str, activation: str, as_torch: AsTorch) -> nn.Module:
@@ -51,7 +55,7 @@ def test_the_stack_agrees_with_torch(
 ) -> None:
     layers = [layer(placement, activation) for _ in range(3)]
     norm = nn.LayerNorm(16) if placement == "pre" else None
-    ours = Encoder(layers, band=Band(), final_norm=norm)
+    ours = Encoder(layers, masks=[Band()] * 3, positions=[None] * 3, final_norm=norm)
     for parameter in ours.parameters():
         nn.init.normal_(parameter, std=0.3)
     x = torch.randn(4, 4, 16)
@@ -70,7 +74,7 @@ def test_the_stack_agrees_with_torch(
 @pytest.mark.parametrize("band", [Band(), Band(after=0), Band(2, 0), Band(1, 2), Band(0, 0)])
 def test_a_position_is_made_of_what_its_mask_shows(band: Band) -> None:
     """One layer: the input positions with a gradient are those that the mask allows."""
-    encoder = Encoder([layer()], band=band, final_norm=None)
+    encoder = plain([layer()], [band])
     real = torch.tensor([[True] * 6, [True] * 4 + [False] * 2])
     x = torch.randn(2, 6, 16, requires_grad=True)
     positions = torch.arange(6)
@@ -87,7 +91,20 @@ def test_a_window_longer_than_the_source_is_full_attention() -> None:
     layers, x = [layer(), layer()], torch.randn(2, 5, 16)
     real = torch.tensor([[True] * 5, [True] * 2 + [False] * 3])
 
-    full = Encoder(layers, band=Band(), final_norm=None)(x, real)
-    window = Encoder(layers, band=Band(5, 5), final_norm=None)(x, real)
+    full = plain(layers, [Band()] * 2)(x, real)
+    window = plain(layers, [Band(5, 5)] * 2)(x, real)
 
     assert torch.equal(window, full)
+
+
+@torch.no_grad()
+def test_every_layer_has_the_mask_of_its_place() -> None:
+    layers, x = [layer() for _ in range(3)], torch.randn(2, 6, 16)
+    real = torch.tensor([[True] * 6, [True] * 4 + [False] * 2])
+    masks = [Band(1, 0), Band(), Band(1, 0)]
+
+    expected = x
+    for each, mask in zip(layers, masks, strict=True):
+        expected = plain([each], [mask])(expected, real)
+
+    assert torch.equal(plain(layers, masks)(x, real), expected)

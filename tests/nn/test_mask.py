@@ -3,12 +3,12 @@ from __future__ import annotations
 import pytest
 import torch
 
-from builder.nn.mask import Band, encoder_mask
+from builder.nn.mask import Band, Causal, Pattern, encoder_mask
 
 T, F = True, False
 
 
-def square(band: Band, length: int) -> torch.Tensor:
+def square(band: Pattern | Causal, length: int) -> torch.Tensor:
     positions = torch.arange(length)
     return band.allowed(positions, positions)
 
@@ -58,7 +58,7 @@ def test_a_window_of_no_neighbours_sees_itself_alone() -> None:
 def test_causal_takes_away_the_future_and_nothing_else(band: Band) -> None:
     past = torch.ones(6, 6, dtype=torch.bool).tril()
 
-    assert torch.equal(square(band.causal(), 6), square(band, 6) & past)
+    assert torch.equal(square(Causal(band), 6), square(band, 6) & past)
 
 
 def test_padding_is_seen_by_itself_alone() -> None:

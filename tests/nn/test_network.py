@@ -10,7 +10,6 @@ import numpy as np
 import torch
 
 from builder.blueprint.model import (
-    Attention,
     Decoder,
     Encoder,
     Model,
@@ -35,11 +34,11 @@ class Loops:
         encoder, decoder = self.blueprint.encoder, self.blueprint.decoder
         memory = self.embed("source_embedding", encoder, source)
         for i in range(encoder.layers):
-            memory = self.encode(f"encoder.layers.{i}", memory)
+            memory = self.encode(i, memory)
         x = self.embed("target_embedding", decoder, target)
         memory = self.final_norm("encoder", encoder, memory)
         for i in range(decoder.layers):
-            x = self.decode(f"decoder.layers.{i}", x, memory)
+            x = self.decode(i, x, memory)
         scores = self.final_norm("decoder", decoder, x) @ self.weights["output"].T
         scores[:, :2] = -np.inf
         return scores
@@ -49,33 +48,37 @@ class Loops:
         x = self.weights[f"{name}.tokens.weight"][ids].copy()
         if self.blueprint.embeddings.scale:
             x *= math.sqrt(d_model)
-        if stack.positions.kind == "learned":
+        (positions, *more) = stack.positions
+        if more:
+            return x  # what differs by layer is not added here
+        if positions.kind == "learned":
             x += self.weights[f"{name}.positions.table.weight"][: len(ids)]
-        if isinstance(stack.positions, Sinusoidal):
+        if isinstance(positions, Sinusoidal):
             for time, column in np.ndindex(x.shape):
-                angle = time / stack.positions.base ** (2 * (column // 2) / d_model)
+                angle = time / positions.base ** (2 * (column // 2) / d_model)
                 x[time, column] += math.cos(angle) if column % 2 else math.sin(angle)
         return x
 
-    def encode(self, name: str, x: Array) -> Array:
-        stack = self.blueprint.encoder
+    def encode(self, layer: int, x: Array) -> Array:
+        stack, name = self.blueprint.encoder, f"encoder.layers.{layer}"
 
         def attend(y: Array) -> Array:
-            return self.self_attention(f"{name}.self_attention", stack, y)
+            return self.self_attention(layer, f"{name}.self_attention", stack, y)
 
         x = self.around(f"{name}.attention_residual", stack, x, attend)
         return self.feed_forward(name, stack, x)
 
-    def decode(self, name: str, x: Array, memory: Array) -> Array:
-        stack = self.blueprint.decoder
+    def decode(self, layer: int, x: Array, memory: Array) -> Array:
+        stack, name = self.blueprint.decoder, f"decoder.layers.{layer}"
 
         def attend(y: Array) -> Array:
-            return self.self_attention(f"{name}.self_attention", stack, y)
+            return self.self_attention(layer, f"{name}.self_attention", stack, y)
 
         def cross(y: Array) -> Array:
             everything = np.ones((len(y), len(memory)), dtype=bool)
             cross_name = f"{name}.cross_attention"
-            return self.attention(cross_name, stack.cross_attention, y, memory, everything, None)
+            heads = stack.cross_attention.heads[layer % len(stack.cross_attention.heads)]
+            return self.attention(cross_name, heads, y, memory, everything, None)
 
         x = self.around(f"{name}.self_residual", stack, x, attend)
         x = self.around(f"{name}.cross_residual", stack, x, cross)
@@ -116,34 +119,36 @@ class Loops:
 
         return self.around(f"{name}.feed_forward_residual", stack, x, sublayer)
 
-    def self_attention(self, name: str, stack: Encoder | Decoder, x: Array) -> Array:
-        mask = stack.mask
+    def self_attention(self, layer: int, name: str, stack: Encoder | Decoder, x: Array) -> Array:
+        mask = stack.mask[layer % len(stack.mask)]
+        positions = stack.positions[layer % len(stack.positions)]
         visible = np.ones((len(x), len(x)), dtype=bool)
         for query, key in np.ndindex(visible.shape):
             if mask.kind == "causal" or isinstance(stack, Decoder):
                 visible[query, key] &= key <= query
             if isinstance(mask, Window):
                 visible[query, key] &= query - mask.before <= key <= query + mask.after
-        base = stack.positions.base if isinstance(stack.positions, Rotary) else None
-        return self.attention(name, stack.attention, x, x, visible, base)
+        base = positions.base if isinstance(positions, Rotary) else None
+        heads = stack.attention.heads[layer % len(stack.attention.heads)]
+        return self.attention(name, heads, x, x, visible, base)
 
     def attention(
         self,
         name: str,
-        section: Attention,
+        heads: int,
         query: Array,
         memory: Array,
         visible: Array,
         base: float | None,
     ) -> Array:
         q, k, v = (
-            self.linear(f"{name}.{side}_proj", x).reshape(len(x), section.heads, -1)
+            self.linear(f"{name}.{side}_proj", x).reshape(len(x), heads, -1)
             for side, x in (("q", query), ("k", memory), ("v", memory))
         )
         if base is not None:
             q, k = turned(q, base), turned(k, base)
-        mixed = np.zeros((len(q), section.heads, v.shape[-1]))
-        for i, head in np.ndindex(len(q), section.heads):
+        mixed = np.zeros((len(q), heads, v.shape[-1]))
+        for i, head in np.ndindex(len(q), heads):
             seen = np.flatnonzero(visible[i])
             weights = np.exp(k[seen, head] @ q[i, head] / math.sqrt(q.shape[-1]))
             mixed[i, head] = weights / weights.sum() @ v[seen, head]

@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 
 from builder.nn.embedding import Embedding
-from builder.nn.positions import LearnedPositions, RotaryPositions, SinusoidalPositions
+from builder.nn.positions import LearnedPositions, SinusoidalPositions
+from builder.nn.rotary import RotaryPositions
 
 
 def formula(position: int, column: int, d_model: int, base: float) -> float:
@@ -36,6 +37,10 @@ def test_sinusoidal_rows_of_width_4() -> None:
     torch.testing.assert_close(table, expected, rtol=0, atol=5e-7)
 
 
+def turn(rotary: RotaryPositions, x: Tensor, positions: Tensor) -> Tensor:
+    return rotary(positions, positions).turn(x)
+
+
 def turned(x: Tensor, positions: list[int], base: float) -> Tensor:
     """Rotate by multiplying complex numbers, one at a time."""
     half = x.shape[-1] // 2
@@ -58,7 +63,7 @@ def test_rotary_multiplies_complex_numbers(shape: tuple[int, ...], base: float) 
     x = torch.randn(shape)
     positions = list(range(7, 7 + 3 * shape[2], 3))
 
-    ours = RotaryPositions(shape[-1], base=base)(x, torch.tensor(positions))
+    ours = turn(RotaryPositions(shape[-1], base=base), x, torch.tensor(positions))
 
     torch.testing.assert_close(ours, turned(x, positions, base), rtol=1e-10, atol=1e-12)
 
@@ -68,7 +73,7 @@ def test_rotary_products_depend_on_the_distance_alone() -> None:
     q, k = torch.randn(1, 1, 1, 8), torch.randn(1, 1, 1, 8)
 
     def product(query: int, key: int) -> Tensor:
-        return (rotary(q, torch.tensor([query])) * rotary(k, torch.tensor([key]))).sum()
+        return (turn(rotary, q, torch.tensor([query])) * turn(rotary, k, torch.tensor([key]))).sum()
 
     torch.testing.assert_close(product(9, 4), product(105, 100), rtol=1e-10, atol=1e-12)
     assert (product(9, 4) - product(9, 5)).abs() > 1e-3
@@ -76,7 +81,7 @@ def test_rotary_products_depend_on_the_distance_alone() -> None:
 
 def test_rotary_leaves_position_0_alone_and_lengths_as_they_are() -> None:
     x = torch.randn(2, 3, 4, 6)
-    ours = RotaryPositions(6)(x, torch.tensor([0, 1, 50, 3000]))
+    ours = turn(RotaryPositions(6), x, torch.tensor([0, 1, 50, 3000]))
 
     assert torch.equal(ours[:, :, 0], x[:, :, 0])
     torch.testing.assert_close(ours.norm(dim=-1), x.norm(dim=-1), rtol=1e-10, atol=1e-12)
@@ -119,8 +124,8 @@ def test_sinusoidal_is_only_rounded_in_half_precision(dtype: torch.dtype, tolera
 def test_rotary_is_only_rounded_in_half_precision(dtype: torch.dtype, tolerance: float) -> None:
     x = torch.rand(1, 1, len(FAR), 8).to(dtype)
 
-    ours = RotaryPositions(8).to(dtype)(x, torch.tensor(FAR))
+    ours = turn(RotaryPositions(8).to(dtype), x, torch.tensor(FAR))
 
     assert ours.dtype == dtype
-    expected = RotaryPositions(8)(x.double(), torch.tensor(FAR))
+    expected = turn(RotaryPositions(8), x.double(), torch.tensor(FAR))
     torch.testing.assert_close(ours.double(), expected, rtol=0, atol=3 * tolerance)

@@ -11,7 +11,7 @@ import numpy as np
 import onnx
 import pytest
 
-from builder.errors import DataError, PackageError
+from builder.errors import DataError, MemoryFailure, PackageError
 from builder.runtime.package import Found, Package
 from builder.text.output import Output
 
@@ -185,3 +185,38 @@ def test_the_engine_s_words_never_drive_a_terminal(
     for caught in (failed, refused):
         assert r"\x1b[31m" in str(caught.value)
         assert "\x1b" not in str(caught.value)
+
+
+def widen(model: Any) -> None:
+    """Let the graph ask for more memory than any machine has."""
+    size = onnx.helper.make_tensor("size", onnx.TensorProto.INT64, [2], [2**31, 2**20])
+    model.graph.initializer.append(size)
+    last = model.graph.node[-1]
+    last.output[0] = "narrow"
+    flat = onnx.helper.make_node("ReduceSum", ["narrow"], ["sum"], keepdims=0)
+    wide = onnx.helper.make_node("Expand", ["sum", "size"], ["wide"])
+    model.graph.node.extend(
+        [flat, wide, onnx.helper.make_node("Unsqueeze", ["wide", "one"], ["target_ids"])]
+    )
+
+
+@pytest.mark.parametrize("noun", ["line", "pair"])
+def test_where_memory_ends_the_longest_line_is_named(
+    write_echo: WriteEcho, change_package: Change, noun: str
+) -> None:
+    path = write_echo()
+    change_package(path, widen)
+
+    with pytest.raises(MemoryFailure, match=rf"{noun} 13, of 5 tokens and 2 read"):
+        Package.load(path).generate(["a", "ab", "abcd", ""], first_line=11, noun=noun)
+
+
+def test_memory_may_end_before_the_engine_begins(
+    echo: Package, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(np, "full", refuse)
+    with pytest.raises(MemoryFailure, match="line 1, of 4 tokens;"):
+        echo.generate(["abc"])

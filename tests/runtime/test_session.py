@@ -10,7 +10,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from builder.errors import PackageError
+from builder.errors import MemoryFailure, PackageError
 from builder.runtime import session
 from builder.runtime.package import Package
 
@@ -23,8 +23,35 @@ def test_refuses_what_is_no_graph(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "not.onnx"
     path.write_bytes(content)
 
-    with pytest.raises(PackageError, match=r"not\.onnx: "):
+    with pytest.raises(PackageError, match=r"not\.onnx: not an ONNX file"):
         Package.load(path)
+
+
+@pytest.mark.parametrize("name", ["words.yaml", "words.YML"])
+def test_a_blueprint_is_no_package(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("transom: 1\n")
+
+    with pytest.raises(PackageError, match=f"{name}: .*blueprint.*export"):
+        Package.load(tmp_path / name)
+
+
+def test_what_the_engine_cannot_hold_is_a_failure(
+    write_echo: WriteEcho, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write_echo()
+
+    def refuse(*_: object, **__: object) -> None:
+        raise session.state.RuntimeException("bad allocation")
+
+    monkeypatch.setattr(session.onnxruntime, "InferenceSession", refuse)
+    with pytest.raises(MemoryFailure, match=f"{path.stat().st_size:,} bytes"):
+        Package.load(path)
+
+
+def test_every_error_of_the_engine_is_known() -> None:
+    kinds = {kind for kind in vars(session.state).values() if isinstance(kind, type)}
+
+    assert {kind for kind in kinds if issubclass(kind, Exception)} < set(session.ENGINE_ERRORS)
 
 
 def test_refuses_half_a_file(write_echo: WriteEcho) -> None:
@@ -36,8 +63,9 @@ def test_refuses_half_a_file(write_echo: WriteEcho) -> None:
 
 
 def test_names_a_missing_file_and_a_folder(tmp_path: Path) -> None:
-    with pytest.raises(PackageError, match=str(tmp_path / "missing.onnx")):
-        Package.load(tmp_path / "missing.onnx")
+    for name in ("missing.onnx", "dates"):
+        with pytest.raises(PackageError, match=f"{tmp_path / name}: no such file.*run folder"):
+            Package.load(tmp_path / name)
     with pytest.raises(PackageError, match="folder"):
         Package.load(tmp_path)
 

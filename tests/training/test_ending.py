@@ -27,6 +27,14 @@ def test_the_first_limit_ends(state: State, *, is_over: bool) -> None:
     assert (end(state, limits) is not None) is is_over
 
 
+def test_one_of_each_is_in_the_singular() -> None:
+    limits = training(steps=1, minutes=1.0, validate={"patience": 1})
+
+    assert end(State(step=1), limits) == "1 update is done"
+    assert end(State(elapsed_s=60), limits) == "1 minute is over"
+    assert str(end(State(waited=1), limits)).endswith("1 validation")
+
+
 def test_share_of_the_nearest_limit() -> None:
     assert done(State(step=5, elapsed_s=45), training(steps=10, minutes=1.0)) == 0.75
     assert done(State(step=9, elapsed_s=45), training(steps=10, minutes=1.0)) == 0.9

@@ -68,6 +68,16 @@ def test_a_place_that_cannot_be_made_is_told(
         check_free(tmp_path / "deep" / "run", overwrite=False)
 
 
+def test_a_name_that_no_folder_can_have_is_told(tmp_path: Path) -> None:
+    for overwrite in (False, True):
+        with pytest.raises(RunError, match=f"{'a' * 300}: "):
+            check_free(tmp_path / ("a" * 300), overwrite=overwrite)
+    draft_too_long = tmp_path / ("a" * 250)
+    with pytest.raises(RunError, match="a" * 250), new_run(draft_too_long, {}, overwrite=False):
+        pytest.fail("such a name was taken")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_the_lock_ends_with_its_body(tmp_path: Path) -> None:
     for _ in range(2):
         with locked(tmp_path), pytest.raises(RunError), locked(tmp_path):

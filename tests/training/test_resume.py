@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -236,3 +237,47 @@ def test_two_trainings_cannot_share_a_folder(load: Load, tmp_path: Path) -> None
         with pytest.raises(RunError, match="run"):
             train(load(), run, overwrite=True)
     train(load(), run, resume=True)
+
+
+@pytest.mark.parametrize(
+    "line",
+    ['{"event": "note", "step": "3\\u001b"}', '{"step": null}', '{"step": 1.5}', "[" * 100_000],
+)
+def test_a_log_that_no_training_wrote_is_refused(load: Load, tmp_path: Path, line: str) -> None:
+    run = train(load("training.steps=10"), tmp_path / "run")
+    with (run / "log.jsonl").open("a") as file:
+        file.write(f"{line}\n")
+    before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
+
+    with pytest.raises(RunError, match=r"log\.jsonl: ") as caught:
+        train(load(), run, resume=True)
+
+    assert str(caught.value).isprintable()
+    assert {path: path.read_bytes() for path in run.rglob("*") if path.is_file()} == before
+
+
+def test_a_place_beyond_the_epoch_is_refused(load: Load, tmp_path: Path) -> None:
+    run = train(load("training.steps=10"), tmp_path / "run")
+    path = run / "checkpoints" / "step-10"
+    numbers = json.loads((path / "state.json").read_text())
+    (path / "state.json").write_text(json.dumps(numbers | {"epoch": 0, "position": 10}))
+    (path / "sha256sums.txt").write_text(checkpoint._sums(path))
+    few = f"data.train.path={tmp_path / 'task' / 'train.tsv'}"
+
+    with pytest.raises(RunError, match=rf"{run}: update 10 .*10 updates"):
+        train(load(few), run, resume=True)
+
+
+def test_a_value_that_is_not_given_has_no_name_of_python(load: Load, tmp_path: Path) -> None:
+    run = train(load("training.steps=5"), tmp_path / "run")
+
+    with pytest.raises(RunError, match=r"training\.clip: nothing in the run, 1\.0 now"):
+        train(load("training.clip=1.0"), run, resume=True)
+
+
+def test_a_run_reached_by_a_detour_leaves_no_folder_on_the_way(load: Load, tmp_path: Path) -> None:
+    run = train(load("training.steps=1"), tmp_path / "new" / ".." / "run")
+
+    assert run == (tmp_path / "run").resolve()
+    assert not (tmp_path / "new").exists()
+    Run.open(run).load_model()

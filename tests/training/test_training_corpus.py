@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from builder.blueprint.blueprint import Blueprint
+from builder.errors import TokenizerError
 from builder.training.agreement import needed
-from builder.training.corpus import Corpus, read_corpus
+from builder.training.corpus import Corpus, describe, read_corpus
 
 Load = Callable[..., Blueprint]
 
@@ -74,3 +75,26 @@ def test_windows_line_ends_and_a_byte_order_mark_change_nothing(load: Load, tmp_
     assert other.digest == plain.digest
     assert other.tokenizers[0].to_json() == plain.tokenizers[0].to_json()
     assert other.valid_pairs.sources == plain.valid_pairs.sources
+
+
+@pytest.mark.parametrize("vocab_size", [6, 5000])
+@pytest.mark.parametrize(
+    ("tokenizer", "key"),
+    [
+        ("{{kind: bpe, vocab_size: {0}}}", "tokenizer"),
+        ("{{source: char, target: {{kind: bpe, vocab_size: {0}}}}}", "tokenizer.target"),
+        ("{{source: {{kind: bpe, vocab_size: {0}}}, target: char}}", "tokenizer.source"),
+    ],
+)
+def test_an_impossible_vocabulary_is_named_by_its_key(
+    load: Load, tokenizer: str, key: str, vocab_size: int
+) -> None:
+    blueprint = load(f"tokenizer={tokenizer.format(vocab_size)}", "model.embeddings.tie=none")
+
+    with pytest.raises(TokenizerError) as caught:
+        read(blueprint)
+    assert str(caught.value).startswith(f"{key}.vocab_size: found {vocab_size}: ")
+
+
+def test_the_report_of_one_pair_is_in_the_singular() -> None:
+    assert describe("valid", {"pairs": 1, "dropped": {}}) == "valid: 1 pair"

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from builder.blueprint.blueprint import Blueprint
+from builder.generate import generate_lines
 from builder.nn.transformer import Transformer
 from builder.training import validation
 from builder.training.agreement import needed, with_vocabulary
@@ -86,6 +87,33 @@ def test_measures_what_the_metric_needs(load: Callable[..., Blueprint]) -> None:
     assert set(text.metrics) >= {"loss", "perplexity", "exact_match", "chrf"}
     assert plain.samples == text.samples
     assert [sample.source for sample in plain.samples] == corpus.valid_pairs.sources[:4]
+
+
+@pytest.mark.parametrize("metric", ["loss", "exact_match"])
+def test_samples_take_turns(load: Callable[..., Blueprint], metric: str) -> None:
+    learner, corpus = prepare(load("training.validate.pairs=6"))
+    strategy = load().generation
+
+    turns = [
+        measure(learner.model, corpus, metric=metric, strategy=strategy, turn=turn)
+        for turn in range(4)
+    ]
+
+    pairs = [*zip(corpus.valid_pairs.sources, corpus.valid_pairs.targets, strict=True)]
+    shown = [[(sample.source, sample.target) for sample in turn.samples] for turn in turns]
+    assert shown[:3] == [pairs[:4], pairs[4:] + pairs[:2], pairs[2:]]
+    assert turns[3] == turns[0]
+    outputs = {sample.source: sample.output for turn in turns for sample in turn.samples}
+    written = generate_lines(learner.model.eval(), corpus.tokenizers, [*outputs], strategy=strategy)
+    assert [output.text for output in written] == [*outputs.values()]
+
+
+def test_fewer_pairs_than_samples_are_shown_once(load: Callable[..., Blueprint]) -> None:
+    learner, corpus = prepare(load("training.validate.pairs=3"))
+
+    measured = measure(learner.model, corpus, metric="loss", strategy=load().generation, turn=1)
+
+    assert sorted(s.source for s in measured.samples) == sorted(corpus.valid_pairs.sources)
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,10 @@ def name_is_a_file_name(blueprint: Blueprint) -> Iterator[Finding]:
     elif len(name.encode("utf-8", "surrogatepass")) > NAME_BYTES:
         wrong = f"it has at most {NAME_BYTES} bytes in UTF-8"
     if wrong:
-        message = f"`{printable(name)}` cannot be the name of a file: {wrong}"
+        message = (
+            f"`{printable(name)}` cannot be the name of a file: {wrong}; where none is written, "
+            "it is the blueprint file's own; write one, such as `name: my-model`"
+        )
         yield Finding((at("name"),), message)
 
 

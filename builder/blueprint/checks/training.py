@@ -75,7 +75,7 @@ def output_fits_positions(blueprint: Blueprint) -> Iterator[Finding]:
 
     One that grows with the source is cut at the positions instead.
     """
-    limit, positions = blueprint.generation.max_length, blueprint.model.decoder.positions
+    limit, positions = blueprint.generation.max_length, blueprint.model.decoder.positions[0]
     if not isinstance(positions, Learned) or round(limit.ratio, 6) != 0:
         return
     if limit.plus > positions.max_length:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from builder.blueprint.blueprint import Blueprint
 from builder.blueprint.model import (
@@ -18,7 +18,11 @@ from builder.blueprint.model import (
     head_widths,
 )
 from builder.blueprint.plan.amount import Amount, Rows, Shape
+from builder.blueprint.section import at_layer
 from builder.blueprint.tokenizer import BPE, Tokenizer
+
+Kind = Literal["table", "self-attention", "cross-attention", "feed-forward", "norms", "projection"]
+Shapes = dict[str, Shape]
 
 
 @dataclass(frozen=True)
@@ -26,14 +30,15 @@ class Block:
     """A part of the model, with the shape of each of its tensors."""
 
     name: str
+    kind: Kind
+    side: Literal["source", "target"]
+    """Whose tokens go through it."""
     shapes: Mapping[str, Shape]
     """Matrices are [input, output], tables [rows, width]."""
     copies: int = 1
     """How many layers have one."""
     tied_to: str = ""
     """The block that owns the tensors, where this one only borrows them."""
-    is_table: bool = False
-    """Whether its rows are looked up."""
 
     @property
     def parameters(self) -> Amount:
@@ -93,36 +98,70 @@ def _embeddings(blueprint: Blueprint) -> tuple[Block, Block, Block]:
         "all": "source embedding",
         "target_output": "target embedding",
     }
+    table = (target, d_model)
     return (
-        Block("source embedding", {"weight": (source, d_model)}, is_table=True),
+        Block("source embedding", "table", "source", {"weight": (source, d_model)}),
+        Block("target embedding", "table", "target", {"weight": table}, tied_to=tied_target),
         Block(
-            "target embedding", {"weight": (target, d_model)}, tied_to=tied_target, is_table=True
+            "output projection",
+            "projection",
+            "target",
+            {"weight": (d_model, target)},
+            tied_to=owners.get(tie, ""),
         ),
-        Block("output projection", {"weight": (d_model, target)}, tied_to=owners.get(tie, "")),
     )
 
 
-def _stack(side: str, stack: Encoder | Decoder, d_model: int) -> Iterator[Block]:
-    layers = stack.layers
+def _stack(name: str, stack: Encoder | Decoder, d_model: int) -> Iterator[Block]:
+    side: Literal["source", "target"] = "target" if isinstance(stack, Decoder) else "source"
+
+    def layers(part: str, kind: Kind, shapes_of: Callable[[int], Shapes]) -> Iterator[Block]:
+        """A block for each group of layers that are alike."""
+        shapes = [shapes_of(layer) for layer in range(stack.layers)]
+        groups = [each for index, each in enumerate(shapes) if each not in shapes[:index]]
+        for each in groups:
+            alike = [layer for layer, own in enumerate(shapes) if own == each]
+            which = f", {spoken(alike)}" if len(groups) > 1 else ""
+            yield Block(f"{name} {part}{which}", kind, side, each, len(alike))
+
     norms = ["attention_norm", "feed_forward_norm"]
-    if isinstance(stack.positions, Learned):
-        shape = (stack.positions.max_length, d_model)
-        yield Block(f"{side} positions", {"weight": shape}, is_table=True)
-    yield Block(f"{side} attention", _attention(stack.attention, d_model), layers)
+    added = at_layer(stack.positions, 0)
+    if isinstance(added, Learned):
+        shape = (added.max_length, d_model)
+        yield Block(f"{name} positions", "table", side, {"weight": shape})
+    own, feed_forward = stack.attention, stack.feed_forward
+    yield from layers("attention", "self-attention", lambda i: _attention(own, d_model, i))
     if isinstance(stack, Decoder):
-        cross = _attention(stack.cross_attention, d_model)
+        cross = stack.cross_attention
         norms.insert(1, "cross_attention_norm")
-        yield Block(f"{side} cross-attention", cross, layers)
-    yield Block(f"{side} feed-forward", _feed_forward(stack.feed_forward, d_model), layers)
-    shapes = {key: shape for name in norms for key, shape in _norm(name, stack.norm, d_model)}
-    yield Block(f"{side} norms", shapes, layers)
+        yield from layers(
+            "cross-attention", "cross-attention", lambda i: _attention(cross, d_model, i)
+        )
+    yield from layers(
+        "feed-forward", "feed-forward", lambda i: _feed_forward(feed_forward, d_model, i)
+    )
+    shapes = {key: shape for each in norms for key, shape in _norm(each, stack.norm, d_model)}
+    yield Block(f"{name} norms", "norms", side, shapes, stack.layers)
     if stack.norm.placement == "pre":
-        yield Block(f"{side} final norm", dict(_norm("norm", stack.norm, d_model)))
+        shapes = dict(_norm("norm", stack.norm, d_model))
+        yield Block(f"{name} final norm", "norms", side, shapes)
 
 
-def _attention(attention: Attention, d_model: int) -> dict[str, Shape]:
-    d_k, d_v = head_widths(attention, d_model)
-    heads = attention.heads
+def spoken(layers: Sequence[int]) -> str:
+    """Layers, counted from 0 here and from 1 by people: `layer 2`, `layers 1, 3-5`."""
+    runs: list[list[int]] = []
+    for layer in layers:
+        if runs and runs[-1][-1] == layer - 1:
+            runs[-1].append(layer)
+        else:
+            runs.append([layer])
+    texts = [f"{run[0] + 1}-{run[-1] + 1}" if len(run) > 1 else f"{run[0] + 1}" for run in runs]
+    return f"{'layer' if len(layers) == 1 else 'layers'} {', '.join(texts)}"
+
+
+def _attention(attention: Attention, d_model: int, layer: int) -> Shapes:
+    d_k, d_v = head_widths(attention, d_model, layer)
+    heads = at_layer(attention.heads, layer)
     matrices = {
         "q_proj": (d_model, heads * d_k),
         "k_proj": (d_model, heads * d_k),
@@ -132,8 +171,8 @@ def _attention(attention: Attention, d_model: int) -> dict[str, Shape]:
     return _linear(matrices, bias=attention.bias)
 
 
-def _feed_forward(feed_forward: FeedForward, d_model: int) -> dict[str, Shape]:
-    d_ff = feed_forward.d_ff
+def _feed_forward(feed_forward: FeedForward, d_model: int, layer: int) -> Shapes:
+    d_ff = at_layer(feed_forward.d_ff, layer)
     matrices = {"in_proj": (d_model, d_ff)}
     if feed_forward.activation == "swiglu":
         matrices["gate_proj"] = (d_model, d_ff)
@@ -141,7 +180,7 @@ def _feed_forward(feed_forward: FeedForward, d_model: int) -> dict[str, Shape]:
     return _linear(matrices, bias=feed_forward.bias)
 
 
-def _linear(matrices: dict[str, tuple[int, int]], *, bias: bool) -> dict[str, Shape]:
+def _linear(matrices: dict[str, tuple[int, int]], *, bias: bool) -> Shapes:
     biases = {f"{name}.bias": (shape[1],) for name, shape in matrices.items()} if bias else {}
     return {**matrices, **biases}
 

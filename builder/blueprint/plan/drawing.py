@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any, assert_never
 
-from builder.blueprint.model import Causal, Full, Mask, Model, Window
+from builder.blueprint.model import Causal, Decoder, Encoder, Full, Mask, Model, Window
+from builder.blueprint.plan.blocks import spoken
+from builder.blueprint.section import at_layer
 
 SIZE = 12
 """Rows and columns of a picture."""
@@ -19,30 +22,24 @@ class Drawing:
     """Who may attend to whom: queries downwards, keys to the right, the first token top left."""
 
     stacks: tuple[str, ...]
-    """The stacks that use this mask."""
-    before: int | None
-    """Neighbours seen on the left of each position; None for all."""
-    after: int | None
-    """Neighbours seen on the right; None for all."""
+    """The stacks that use this mask, with their layers where not all do."""
+    mask: str
+    """The mask in words."""
     step: int
-    """Tokens from one cell to the next: above 1 where a window is too wide for the picture."""
+    """Tokens from one cell to the next: above 1 where a mask is too wide for the picture."""
     rows: tuple[str, ...]
 
     @property
     def caption(self) -> tuple[str, str]:
         """Whose mask it is, and the mask in words."""
-        name = "full" if self.after is None else "causal"
-        if self.before is not None:
-            name = f"window {self.before:,} before, {self.after:,} after"
         scale = f"; a cell is {self.step:,} tokens" if self.step > 1 else ""
-        return " and ".join(self.stacks) + scale, name
+        return " and ".join(self.stacks) + scale, self.mask
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
         return {
             "stacks": list(self.stacks),
-            "before": self.before,
-            "after": self.after,
+            "mask": self.mask,
             "step": self.step,
             "rows": list(self.rows),
         }
@@ -50,33 +47,76 @@ class Drawing:
 
 def draw_masks(model: Model) -> tuple[Drawing, ...]:
     """Each mask of self-attention that differs from the others; padding is not drawn."""
-    before, _ = _sides(model.decoder.mask)
-    sides = {"encoder": _sides(model.encoder.mask), "decoder": (before, 0)}
+    drawings = [*draw_stack("encoder", model.encoder), *draw_stack("decoder", model.decoder)]
+    stacks: dict[Drawing, tuple[str, ...]] = {}
+    for drawing in drawings:
+        alike = replace(drawing, stacks=())
+        stacks[alike] = (*stacks.get(alike, ()), *drawing.stacks)
+    return tuple(replace(drawing, stacks=names) for drawing, names in stacks.items())
+
+
+def draw_stack(name: str, stack: Encoder | Decoder) -> tuple[Drawing, ...]:
+    """Each mask of one stack, with the layers that use it where they are not all."""
+    masks = [_effective(at_layer(stack.mask, layer), stack) for layer in range(stack.layers)]
+    distinct = list(dict.fromkeys(masks))
+    if len(distinct) == 1:
+        return (draw(distinct[0], (name,)),)
     return tuple(
-        _draw(tuple(name for name, one in sides.items() if one == side), *side)
-        for side in dict.fromkeys(sides.values())
+        draw(mask, (f"{name} {spoken([i for i, each in enumerate(masks) if each == mask])}",))
+        for mask in distinct
     )
 
 
-def _sides(mask: Mask) -> tuple[int | None, int | None]:
+def draw(mask: Mask, stacks: Sequence[str] = ()) -> Drawing:
+    """The picture of one mask."""
+    step = max(1, -(-_reach(mask) // REACH))
+
+    def cell(query: int, key: int) -> str:
+        return SEEN if sees(mask, query * step, key * step) else UNSEEN
+
+    rows = tuple("".join(cell(query, key) for key in range(SIZE)) for query in range(SIZE))
+    return Drawing(tuple(stacks), in_words(mask), step, rows)
+
+
+def sees(mask: Mask, query: int, key: int) -> bool:
+    """Whether the token at `query` may attend to the one at `key`."""
     match mask:
         case Full():
-            return None, None
+            return True
         case Causal():
-            return None, 0
+            return key <= query
         case Window(before=before, after=after):
-            return before, after
+            return -before <= key - query <= after
         case unreachable:
             assert_never(unreachable)
 
 
-def _draw(stacks: tuple[str, ...], before: int | None, after: int | None) -> Drawing:
-    step = max(1, -(-max(before or 0, after or 0) // REACH))
+def in_words(mask: Mask) -> str:
+    """The mask and its sizes."""
+    match mask:
+        case Full() | Causal():
+            return mask.kind
+        case Window(before=before, after=after):
+            return f"window {before:,} before, {after:,} after"
+        case unreachable:
+            assert_never(unreachable)
 
-    def cell(query: int, key: int) -> str:
-        distance = (key - query) * step
-        seen = (before is None or distance >= -before) and (after is None or distance <= after)
-        return SEEN if seen else UNSEEN
 
-    rows = tuple("".join(cell(query, key) for key in range(SIZE)) for query in range(SIZE))
-    return Drawing(stacks, before, after, step, rows)
+def _effective(mask: Mask, stack: Encoder | Decoder) -> Mask:
+    """What is left of a mask in its stack: a decoder never looks ahead."""
+    match mask:
+        case Full() if isinstance(stack, Decoder):
+            return Causal(kind="causal")
+        case _:
+            return mask
+
+
+def _reach(mask: Mask) -> int:
+    """The tokens that a picture has to show on one side."""
+    match mask:
+        case Full() | Causal():
+            return 0
+        case Window(before=before, after=after):
+            return max(before, after)
+        case unreachable:
+            assert_never(unreachable)

@@ -10,9 +10,7 @@ from typing import Any
 
 from builder.blueprint.blueprint import Blueprint
 from builder.blueprint.data import Lengths
-from builder.blueprint.model import Model
-from builder.blueprint.plan.amount import Rows
-from builder.blueprint.plan.blocks import vocabularies
+from builder.blueprint.plan.blocks import blocks_of, vocabularies
 from builder.blueprint.plan.flops import Flops, count_flops
 from builder.blueprint.training import Training
 from builder.errors import RunError, printable
@@ -22,7 +20,7 @@ from builder.errors import RunError, printable
 class Pace:
     """How fast a run trained, and on what."""
 
-    model: Model
+    blueprint: Blueprint
     tokens_per_second: float
     """Target tokens, the median over the lines of the log; validations do not count."""
     source_length: int
@@ -45,17 +43,17 @@ class Pace:
             raise RunError(f"{printable(log)}: no progress in it yet: nothing to estimate from")
         tokens, pairs = data["train"]["tokens"], data["train"]["pairs"]
         return cls(
-            model=blueprint.model,
+            blueprint=blueprint,
             tokens_per_second=median(speeds),
             source_length=max(1, round(tokens["source"] / pairs)),
             target_length=max(1, round(tokens["target"] / pairs)),
             target_rows=data["vocabulary"]["target"],
         )
 
-    def flops(self, model: Model, target_rows: Rows) -> float:
-        """Operations of `model` for each target token, with what goes to its share of a source."""
+    def flops(self, blueprint: Blueprint) -> float:
+        """Operations of a model for each target token, with what goes to its share of a source."""
         lengths = Lengths(source=self.source_length, target=self.target_length)
-        total = sum(count_flops(model, target_rows, lengths).values(), Flops())
+        total = sum(count_flops(blocks_of(blueprint), lengths).values(), Flops())
         rows = {"V": self.target_rows, "V_target": self.target_rows}
         share = self.source_length / self.target_length
         return total.source.at(rows) * share + total.target.at(rows)
@@ -82,7 +80,7 @@ class Duration:
 def estimate_duration(blueprint: Blueprint, pace: Pace) -> Duration:
     """Scale the pace of a run by the operations of each target token."""
     _, rows = vocabularies(blueprint)
-    ratio = pace.flops(blueprint.model, rows) / pace.flops(pace.model, pace.target_rows)
+    ratio = pace.flops(blueprint) / pace.flops(pace.blueprint)
     speed = pace.tokens_per_second / ratio
     size = [f"its vocabulary of {pace.target_rows:,} rows"] if isinstance(rows, str) else []
     assumed = (

@@ -8,14 +8,15 @@ each one of the forward pass.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, assert_never
 
 from builder.blueprint.blueprint import Blueprint
 from builder.blueprint.data import Lengths
-from builder.blueprint.model import Attention, FeedForward, Learned, Model, head_widths
-from builder.blueprint.plan.amount import NONE, Amount, Rows
+from builder.blueprint.model import Learned, Positions
+from builder.blueprint.plan.amount import NONE, Amount
+from builder.blueprint.plan.blocks import Block
 
 TRAINING = 3
 """Operations of a training step for each of the forward pass."""
@@ -49,53 +50,47 @@ def planned_lengths(blueprint: Blueprint) -> Lengths:
     lengths = blueprint.data.max_length if blueprint.data is not None else Lengths()
     encoder, decoder = blueprint.model.encoder, blueprint.model.decoder
     return Lengths(
-        source=_reached(lengths.source, encoder.positions),
-        target=_reached(lengths.target, decoder.positions),
+        source=_reached(lengths.source, encoder.positions[0]),
+        target=_reached(lengths.target, decoder.positions[0]),
     )
 
 
-def _reached(length: int, positions: object) -> int:
+def _reached(length: int, positions: Positions) -> int:
     return min(length, positions.max_length) if isinstance(positions, Learned) else length
 
 
-def count_flops(model: Model, target_rows: Rows, lengths: Lengths) -> dict[str, Flops]:
+def count_flops(blocks: Iterable[Block], lengths: Lengths) -> dict[str, Flops]:
     """The operations of every block that multiplies matrices, over all its layers, by its name.
 
     Sequences are as long as `lengths`.
     """
-    return {name: flops * layers for name, layers, flops in _by_block(model, target_rows, lengths)}
+    counted = {block.name: _flops(block, lengths) * block.copies for block in blocks}
+    return {name: flops for name, flops in counted.items() if flops.source or flops.target}
 
 
-def _by_block(
-    model: Model, target_rows: Rows, lengths: Lengths
-) -> Iterator[tuple[str, int, Flops]]:
-    encoder, decoder, d_model = model.encoder, model.decoder, model.d_model
-    source, target = lengths.source, lengths.target
-    read = _self_attention(encoder.attention, d_model, source)
-    yield "encoder attention", encoder.layers, Flops(source=read)
-    read = _feed_forward(encoder.feed_forward, d_model)
-    yield "encoder feed-forward", encoder.layers, Flops(source=read)
-    written = _self_attention(decoder.attention, d_model, target)
-    yield "decoder attention", decoder.layers, Flops(target=written)
-    cross = _cross_attention(decoder.cross_attention, d_model, source)
-    yield "decoder cross-attention", decoder.layers, cross
-    written = _feed_forward(decoder.feed_forward, d_model)
-    yield "decoder feed-forward", decoder.layers, Flops(target=written)
-    yield "output projection", 1, Flops(target=Amount.of((d_model, target_rows)) * 2)
+def _flops(block: Block, lengths: Lengths) -> Flops:
+    """The operations of one layer of the block."""
+    matrices = {
+        name: Amount.of(shape) * 2 for name, shape in block.shapes.items() if len(shape) > 1
+    }
+    match block.kind:
+        case "table" | "norms":
+            return Flops()
+        case "cross-attention":
+            read = matrices["k_proj"] + matrices["v_proj"]
+            written = matrices["q_proj"] + matrices["out_proj"]
+            return Flops(read, written + _attended(block, lengths.source))
+        case "self-attention":
+            length = lengths.source if block.side == "source" else lengths.target
+            each = sum(matrices.values(), _attended(block, length))
+        case "feed-forward" | "projection":
+            each = sum(matrices.values(), Amount())
+        case unreachable:
+            assert_never(unreachable)
+    return Flops(source=each) if block.side == "source" else Flops(target=each)
 
 
-def _self_attention(attention: Attention, d_model: int, length: int) -> Amount:
-    cross = _cross_attention(attention, d_model, length)
-    return cross.source + cross.target
-
-
-def _cross_attention(attention: Attention, d_model: int, source: int) -> Flops:
-    """Keys and values for each source token; query, scores, mixture and output for each target."""
-    width = attention.heads * sum(head_widths(attention, d_model))
-    projections = Amount(2 * d_model * width)
-    return Flops(source=projections, target=projections + Amount(2 * width * source))
-
-
-def _feed_forward(feed_forward: FeedForward, d_model: int) -> Amount:
-    matrices = 3 if feed_forward.activation == "swiglu" else 2
-    return Amount(2 * matrices * d_model * feed_forward.d_ff)
+def _attended(block: Block, keys: int) -> Amount:
+    """The scores and the mixture of one query, over all heads."""
+    scores, mixture = block.shapes["q_proj"][1], block.shapes["out_proj"][0]
+    return (Amount.of((scores,)) + Amount.of((mixture,))) * (2 * keys)

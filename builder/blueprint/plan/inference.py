@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from builder.blueprint.model import Attention, Decoder, head_widths
 from builder.blueprint.plan.amount import Amount
 from builder.blueprint.plan.blocks import Block
+from builder.blueprint.section import at_layer
 
 FLOAT32, FLOAT16 = 4, 2
 """Bytes."""
@@ -29,7 +30,10 @@ def cache_bytes(decoder: Decoder, d_model: int) -> CacheBytes:
     """Count the bytes of keys and values."""
 
     def size(attention: Attention) -> int:
-        return decoder.layers * attention.heads * sum(head_widths(attention, d_model)) * FLOAT32
+        return FLOAT32 * sum(
+            at_layer(attention.heads, layer) * sum(head_widths(attention, d_model, layer))
+            for layer in range(decoder.layers)
+        )
 
     return CacheBytes(size(decoder.attention), size(decoder.cross_attention))
 
@@ -56,6 +60,6 @@ def _int8_bytes(block: Block) -> Amount:
         if len(shape) == 1:
             total += Amount.of(shape) * FLOAT32
         else:
-            channels = shape[0] if block.is_table else shape[1]
+            channels = shape[0] if block.kind == "table" else shape[1]
             total += Amount.of(shape) + Amount.of((channels,)) * SCALE
     return total * block.copies

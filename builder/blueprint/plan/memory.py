@@ -15,6 +15,7 @@ from typing import Any
 from builder.blueprint.data import Lengths
 from builder.blueprint.model import Attention, Decoder, Encoder, Model, RMSNorm, Stack, head_widths
 from builder.blueprint.plan.amount import Amount, Rows
+from builder.blueprint.section import at_layer
 from builder.blueprint.training import Training
 
 FLOAT32 = 4
@@ -98,38 +99,50 @@ def _rows_at_once(target_rows: Rows, batch: Batch) -> int:
 def _kept_by_encoder(model: Model, batch: Batch) -> int:
     """Numbers for one pair."""
     stack, time = model.encoder, batch.source
-    attention = _attention(stack, stack.attention, model.d_model, (time, time))
-    # Where no weights are kept, the mask of its padding is, as numbers.
-    mask = 0 if _keeps_weights(stack, stack.attention, model.d_model) else time * time
-    return stack.layers * (attention + mask) + _positionwise(stack, model.d_model) * time
+    kept = _positionwise(stack, model.d_model) * time
+    for layer in range(stack.layers):
+        heads = _Heads.of(stack, stack.attention, model.d_model, layer)
+        # Where no weights are kept, the mask of its padding is, as numbers.
+        mask = 0 if heads.copies else time * time
+        kept += heads.kept(time, time) + mask
+    return kept
 
 
 def _kept_by_decoder(model: Model, batch: Batch) -> int:
     """Numbers for one pair."""
     stack, time = model.decoder, batch.target
-    attention = _attention(stack, stack.attention, model.d_model, (time, time))
-    cross = _attention(stack, stack.cross_attention, model.d_model, (time, batch.source))
-    return stack.layers * (attention + cross) + _positionwise(stack, model.d_model) * time
+    kept = _positionwise(stack, model.d_model) * time
+    for layer in range(stack.layers):
+        kept += _Heads.of(stack, stack.attention, model.d_model, layer).kept(time, time)
+        cross = _Heads.of(stack, stack.cross_attention, model.d_model, layer)
+        kept += cross.kept(time, batch.source)
+    return kept
 
 
-def _attention(stack: Stack, attention: Attention, d_model: int, lengths: tuple[int, int]) -> int:
-    """Queries, keys, values, the mixture, and the weights of every head or their sums."""
-    query, key = lengths
-    vectors = attention.heads * sum(head_widths(attention, d_model)) * (query + key)
-    weights = _keeps_weights(stack, attention, d_model) * key or 1
-    return vectors + attention.heads * query * weights
+@dataclass(frozen=True)
+class _Heads:
+    """The heads of one attention."""
 
+    count: int
+    width: int
+    """Of a query and a value together."""
+    copies: int
+    """How many copies of the attention weights are kept."""
 
-def _keeps_weights(stack: Stack, attention: Attention, d_model: int) -> int:
-    """How many copies of the attention weights are kept.
+    @classmethod
+    def of(cls, stack: Stack, attention: Attention, d_model: int, layer: int) -> _Heads:
+        """With dropout the weights, what was dropped and what was left are kept.
 
-    With dropout the weights, what was dropped and what was left; without it none, unless the
-    heads of values have a width of their own, which torch's fused attention cannot take.
-    """
-    if stack.dropout.attention:
-        return 3
-    d_k, d_v = head_widths(attention, d_model)
-    return 0 if d_k == d_v else 1
+        Without it none are, unless the heads of values have a width of their own, which torch's
+        fused attention cannot take.
+        """
+        d_k, d_v = head_widths(attention, d_model, layer)
+        copies = 3 if stack.dropout.attention else 0 if d_k == d_v else 1
+        return cls(at_layer(attention.heads, layer), d_k + d_v, copies)
+
+    def kept(self, query: int, key: int) -> int:
+        """Queries, keys, values, the mixture, and the weights of every head or their sums."""
+        return self.count * (self.width * (query + key) + query * (self.copies * key or 1))
 
 
 def _positionwise(stack: Encoder | Decoder, d_model: int) -> int:
@@ -138,6 +151,7 @@ def _positionwise(stack: Encoder | Decoder, d_model: int) -> int:
     norm = 2 if isinstance(stack.norm, RMSNorm) else 1
     sublayers = 3 if isinstance(stack, Decoder) else 2
     wide = KEPT_BY_ACTIVATION[stack.feed_forward.activation][bool(stack.dropout.activation)]
-    layer = sublayers * (norm + 1 + dropped) * d_model + wide * stack.feed_forward.d_ff
+    d_ff = sum(at_layer(stack.feed_forward.d_ff, layer) for layer in range(stack.layers))
+    narrow = stack.layers * sublayers * (norm + 1 + dropped) * d_model
     ends = bool(stack.dropout.embedding) + (norm if stack.norm.placement == "pre" else 0) + 1
-    return stack.layers * layer + ends * d_model
+    return narrow + wide * d_ff + ends * d_model

@@ -15,6 +15,7 @@ from builder.blueprint.plan.duration import Duration
 from builder.blueprint.plan.flops import TRAINING, Flops
 from builder.blueprint.summary import describe_stack
 from builder.errors import printable
+from builder.wording import counted
 
 WIDTH = 100
 """Columns."""
@@ -55,10 +56,11 @@ def _blocks(plan: Plan) -> Iterator[str]:
     """One line for each block: its layers, its parameters, its operations for each token."""
     columns = ("layers", "parameters", "FLOPs / source token", "/ target token")
     rows = [("", *columns), *(_row(block, plan.flops_by_block) for block in plan.blocks)]
+    label = max(LABEL, 2 + max(len(block.name) for block in plan.blocks))
     widths = [max(len(row[column]) for row in rows) for column in range(1, len(columns) + 1)]
     for name, *cells in rows:
         text = "  ".join(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True))
-        yield f"{name:<{LABEL}}{text}".rstrip()
+        yield f"{name:<{label}}{text}".rstrip()
 
 
 def _row(block: Block, flops_by_block: Mapping[str, Flops]) -> tuple[str, ...]:
@@ -100,7 +102,8 @@ def _file(plan: Plan) -> Iterator[str]:
 def _memory(plan: Plan) -> Iterator[str]:
     """What training takes, and for which batch."""
     batch = plan.batch
-    pairs = f"{batch.pairs:,} pairs of {batch.source:,} + {batch.target:,} tokens at once"
+    pairs = counted(batch.pairs, "pair")
+    pairs = f"{pairs} of {batch.source:,} + {batch.target:,} tokens at once"
     yield from _labelled("training memory", f"about {plan.memory.total.short('B')}, with {pairs}")
     for name, size in plan.memory.parts().items():
         yield from _labelled(f"  {name}", size.short("B"))

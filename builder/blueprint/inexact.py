@@ -1,0 +1,172 @@
+"""Names of other toolkits without an exact counterpart: the nearest of ours, or why none is."""
+
+from __future__ import annotations
+
+NOTED = {
+    "training.batch_tokens": (
+        (
+            "batch_size bs max_sentences max_tokens train_batch_size per_device_train_batch_size "
+            "tokens_per_batch"
+        ),
+        "it counts the target tokens of one update",
+    ),
+    "training.microbatch_tokens": (
+        (
+            "accum_count accum_steps grad_accum accumulation_steps gradient_accumulation_steps "
+            "update_freq update_interval batch_multiplier"
+        ),
+        "it gives the positions of one forward pass, not a number of passes",
+    ),
+    "training.optimizer.betas": ("beta1 beta2 adam_beta1 adam_beta2", "a list of the two"),
+    "training.validate.every": (
+        "eval_strategy evaluation_strategy validate_interval",
+        "it counts updates",
+    ),
+    "training.checkpoint.every": ("save_strategy save_interval", "it counts updates"),
+    "training.checkpoint.average": (
+        "ema average_decay average_every",
+        "it averages the newest checkpoints at the end",
+    ),
+    "training.schedule.warmup": ("warmup_ratio", "it counts updates; it is no share of them"),
+    "training.clip": ("clip_value clip_grad_val clip_grad_value", "it limits the norm"),
+    "training.minutes": ("max_time time_limit max_minutes hours max_hours", "it counts minutes"),
+    "model.positions.max_length": (
+        "max_position_embeddings max_positions n_positions num_positions",
+        "`kind: learned` has it; other positions end nowhere",
+    ),
+    "data.train.columns": ("header has_header", "names tell that the first line is a header"),
+    "training.steps": (
+        "epochs num_epochs max_epochs num_train_epochs n_epochs",
+        "it counts updates; or give `training.minutes`",
+    ),
+    "": (
+        (
+            "pad_id eos_id bos_id unk_id pad_token_id eos_token_id bos_token_id padding_idx "
+            "pad_token eos_token bos_token unk_token special_tokens special_symbols "
+            "add_eos add_bos decoder_start_token_id forced_bos_token_id forced_eos_token_id"
+        ),
+        "the control ids (pad, bos, eos, unk) are fixed, four rows of every vocabulary",
+    ),
+}
+"""Names that have no exact counterpart, under the nearest of ours, with the difference."""
+
+ABSENT = {
+    # training
+    "not offered yet: training runs on the processor": (
+        "device gpu n_gpu num_gpus gpu_ranks cuda use_cuda no_cuda use_cpu cpu "
+        "accelerator world_size distributed_world_size local_rank ddp_backend"
+    ),
+    "not offered yet: all is computed in float32": (
+        "fp16 bf16 tf32 amp use_amp half float16 bfloat16 mixed_precision fp16_opt_level "
+        "apex_opt_level memory_efficient_fp16 dtype torch_dtype model_dtype compute_dtype"
+    ),
+    "not offered yet: the optimiser is Adam without weight decay": (
+        "weight_decay weight_decay_rate l2 momentum amsgrad fused adafactor"
+    ),
+    "not offered: a schedule has a `warmup`, but neither a floor nor steps": (
+        "min_lr lr_min stop_min_lr learning_rate_min min_learning_rate warmup_init_lr "
+        "learning_rate_decay lr_decay decrease_factor start_decay_steps decay_steps gamma "
+        "step_size lr_scheduler_kwargs"
+    ),
+    "not a choice: pairs of like length share a batch, and mix anew in every epoch": (
+        "batch_type group_by_length sortish_sampler bucket_size shuffle drop_last "
+        "dataloader_drop_last num_workers dataloader_num_workers preprocessing_num_workers "
+        "prefetch_factor auto_find_batch_size"
+    ),
+    "not offered: it would change memory and speed alone": (
+        "eval_batch_size valid_batch_size per_device_eval_batch_size gradient_checkpointing "
+        "torch_compile compile deepspeed fsdp use_cache"
+    ),
+    "not a choice: `log.jsonl` in the run folder tells what happens": (
+        "logging_freq logging_steps logging_dir logging_strategy log_every log_interval log_format "
+        "log_level report_every report_to tensorboard tensorboard_log_dir wandb "
+        "print_valid_sents"
+    ),
+    "not in a blueprint: `transom train` takes `--out DIR`, and `--overwrite` replaces a run": (
+        "model_dir output_dir save_dir out out_dir save_model model_path checkpoint_dir save_data "
+        "overwrite overwrite_output_dir log_dir"
+    ),
+    "not in a blueprint: `transom train --resume --out DIR` goes on with a run": (
+        "train_from resume resume_from_checkpoint restore_file load_model reset_optimizer "
+        "reset_scheduler reset_best_ckpt reset_iter_state"
+    ),
+    "not in a blueprint: `transom train` and `transom evaluate` are commands": (
+        "do_train do_eval do_predict predict_with_generate eval_bleu eval_bleu_args"
+    ),
+    "not a choice: a run holds the best weights by `training.validate.metric`": (
+        "load_best_model_at_end keep_best keep_best_checkpoints save_best best greater_is_better "
+        "maximize_best_checkpoint_metric"
+    ),
+    "not a choice: it is cross-entropy, smoothed by `training.label_smoothing`": (
+        "loss criterion loss_type"
+    ),
+    "not offered yet: every training begins with random weights": (
+        "start_from finetune_from_model pretrained load_pretrained freeze"
+    ),
+    # generation
+    "not offered yet: beam search; outputs are `greedy`": (
+        "beams beam_size beam_width num_beams n_beams num_beam_groups generation_num_beams "
+        "diversity_penalty length_penalty lenpen beam_alpha coverage_penalty stepwise_penalty "
+        "n_best num_return_sequences"
+    ),
+    "not offered yet: sampling; outputs are `greedy`": (
+        "sampling do_sample temperature top_k top_p min_p typical_p sampling_topk sampling_topp "
+        "random_sampling random_sampling_topk random_sampling_topp random_sampling_temp "
+        "penalty_alpha"
+    ),
+    "not offered yet: nothing bars, forces or lengthens an output": (
+        "min_length min_len min_output_length min_new_tokens no_repeat_ngram no_repeat_ngram_size "
+        "block_ngram_repeat repetition_penalty bad_words_ids force_words_ids target_prefix "
+        "prefix_size unkpen replace_unk generate_unk ban_unk_token"
+    ),
+    # model
+    "every model is an encoder-decoder Transformer": (
+        "arch architecture model_type encoder_type decoder_type self_attn_type "
+        "rnn_type input_feeding global_attention is_encoder_decoder"
+    ),
+    "not offered yet: how weights begin": (
+        "init init_gain init_std init_method initializer initializer_range initializer_factor "
+        "bias_initializer embed_initializer embed_init_gain param_init param_init_glorot "
+        "param_init_method"
+    ),
+    "not offered yet: as many heads for keys and values as for queries": (
+        "kv_heads n_kv_heads heads_kv num_kv_heads num_key_value_heads multiquery"
+    ),
+    "not offered yet: relative positions": (
+        "relative_attention_num_buckets relative_attention_max_distance relative_positions_buckets "
+        "max_relative_positions relative_position_bias alibi use_alibi"
+    ),
+    "not offered yet: a norm of the embeddings": (
+        "layernorm_embedding normalize_embedding embedding_norm embedding_layer_norm"
+    ),
+    "not offered yet: a bias of the output": (
+        "output_bias add_bias_logits add_final_linear_bias final_logits_bias"
+    ),
+    "not a choice: `placement: pre` ends each stack in one more norm, `post` does not": (
+        "final_norm add_final_layer_norm final_layer_norm"
+    ),
+    "not offered": (
+        "layerdrop encoder_layerdrop decoder_layerdrop parallel_residual shared_layer_norm "
+        "adaptive_softmax_cutoff adaptive_softmax_dropout quant_noise_pq cross_self_attention "
+        "no_cross_attention"
+    ),
+    # data and tokenizer
+    "not needed: a side is whatever its files hold": (
+        "lang language source_lang target_lang source_language target_language src_lang tgt_lang "
+        "trg_lang"
+    ),
+    "not a choice: tables are tab-separated, and all text is UTF-8": (
+        "delimiter separator sep encoding"
+    ),
+    "not offered: a vocabulary is learned from the training text; `vocab_size` limits it": (
+        "src_vocab tgt_vocab trg_vocab voc_file vocab_file model_file voc_min_freq min_freq "
+        "min_frequency character_coverage bpe_dropout"
+    ),
+    "not a choice: text is brought to NFC and single spaces; `lowercase` lowers it": (
+        "normalize normalizer pretokenizer pretokenize remove_bpe"
+    ),
+    # export
+    "not offered yet: weights are exported in float32": ("quantize quantization quantized int8"),
+    "not a choice: batch and lengths are open": "dynamic_axes dynamic_shapes",
+}
+"""Names by what there is to say of them. Once one of a group is a key of ours, all of it moves."""

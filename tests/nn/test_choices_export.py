@@ -1,0 +1,82 @@
+"""Choices that change the graph, exported: the engine's tokens against PyTorch's."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import onnx_ir as ir
+import onnxruntime
+import pytest
+import torch
+from torch import Tensor
+
+from builder.export.join import join
+from builder.export.lively import redrawn
+from builder.export.trace import trace
+from builder.generate import stepper
+from builder.nn.mask import Band, Block, Prefix
+from builder.nn.transformer import PAD_ID
+from builder.search import greedy
+from builder.search.limits import NO_LIMIT, LengthRule
+from tests.nn.choice import VOCAB, Choice
+
+pytestmark = pytest.mark.slow
+
+RULE = LengthRule(Fraction(1), 6, NO_LIMIT)
+CHOICES: dict[str, dict[str, Any]] = {
+    "grouped, bias, window, softcap": {
+        "kv_heads": 2,
+        "positions": ("bias",),
+        "softcap": 3.0,
+        "encoder_masks": (Band(2, 1), Band()),
+        "decoder_masks": (Band(2), Band()),
+        "placement": "sandwich",
+        "output_scale": 0.5,
+        "learned_bias": True,
+    },
+    "multi-query, keys and alibi, blocks, one layer": {
+        "kv_heads": 1,
+        "positions": ("keys", "alibi", "partial"),
+        "qk_norm": True,
+        "encoder_masks": (Prefix(3), Block(4), Band(1, 1, global_tokens=1)),
+        "decoder_masks": (Band(), Block(4), Band(1, global_tokens=1)),
+        "placement": "deepnorm",
+        "layers": 3,
+        "one_layer": True,
+        "added": "sinusoidal",
+        "embedding_norm": True,
+    },
+}
+
+
+def draw(rows: int, width: int) -> Tensor:
+    ids = torch.randint(3, VOCAB, (rows, width))
+    lengths = torch.randint(1, width + 1, (rows,))
+    lengths[-1] = width
+    return torch.where(torch.arange(width)[None] < lengths[:, None], ids, PAD_ID)
+
+
+@pytest.mark.parametrize("choice", CHOICES.values(), ids=CHOICES)
+@torch.no_grad()
+def test_the_engine_writes_what_pytorch_does(choice: dict[str, Any]) -> None:
+    torch.set_default_dtype(torch.float32)
+    network = redrawn(Choice(**choice).network(), seed=1, gain=2.0)
+    graph = join(trace(network, RULE, opset=20), opset=20)
+    file = ir.to_proto(graph).SerializeToString()
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    engine = onnxruntime.InferenceSession(file, options, providers=["CPUExecutionProvider"])
+
+    different = set()
+    for rows, width in [(1, 1), (1, 2), (2, 3), (3, 17), (5, 30), (7, 7)]:
+        source = draw(rows, width)
+        limits = RULE.limits((source != PAD_ID).sum(dim=1), torch.tensor(NO_LIMIT))
+        theirs = greedy.search(stepper(network, source), limits)
+        ours = engine.run(None, {"source_ids": source.numpy()})
+        np.testing.assert_array_equal(ours[0], theirs.target_ids)
+        np.testing.assert_allclose(ours[1], theirs.scores, rtol=1e-4, atol=1e-4)
+        different |= set(map(tuple, ours[0][:, 0].tolist()))
+    assert len(different) > 5
+    assert len({token for ids in different for token in ids}) > 5
