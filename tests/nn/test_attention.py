@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
+from torch.utils.flop_counter import FlopCounterMode
 
 from builder.nn.attention import KeyValue, MultiHeadAttention
 from builder.nn.mask import Band
@@ -214,16 +215,23 @@ def test_the_worked_causal_rows_keep_one_two_and_three_keys() -> None:
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+@pytest.mark.parametrize("softcap", [None, 3.0])
+@pytest.mark.parametrize("kv_heads", [1, 2])
 @torch.no_grad()
-def test_a_hidden_key_weighs_exactly_nothing_in_every_precision(dtype: torch.dtype) -> None:
-    ours = MultiHeadAttention(8, 2, bias=True).to(dtype)
+def test_a_hidden_key_weighs_exactly_nothing_in_every_precision(
+    dtype: torch.dtype, softcap: float | None, kv_heads: int
+) -> None:
+    ours = MultiHeadAttention(8, 2, kv_heads=kv_heads, softcap=softcap, bias=True).to(dtype)
     x = torch.randn(2, 5, 8, dtype=dtype)
     huge = x.clone()
     huge[:, 3:] = 1e4
     mask = torch.tensor([True, True, True, False, False])
 
+    biased = torch.randn(1, 2, 5, 5).masked_fill(~mask, float("-inf")).to(dtype)
+
     for memory in (x, huge):
         assert torch.isfinite(ours(x, memory, mask.expand(1, 1, 5))).all()
+    assert torch.equal(ours(x, x, biased), ours(x, huge, biased))
     assert torch.equal(ours(x, x, mask.expand(1, 1, 5)), ours(x, huge, mask.expand(1, 1, 5)))
     assert torch.equal(
         ours.look(x[:, 0], ours.keys_values(x), mask[None]),
@@ -231,8 +239,9 @@ def test_a_hidden_key_weighs_exactly_nothing_in_every_precision(dtype: torch.dty
     )
 
 
-def test_dropout_falls_on_the_weights_and_only_in_training() -> None:
-    ours = MultiHeadAttention(1, 1, dropout=0.5)
+@pytest.mark.parametrize("softcap", [None, 3.0])
+def test_dropout_falls_on_the_weights_and_only_in_training(softcap: float | None) -> None:
+    ours = MultiHeadAttention(1, 1, dropout=0.5, softcap=softcap)
     with torch.no_grad():
         for parameter in ours.parameters():
             parameter.fill_(1.0)
@@ -271,6 +280,32 @@ def test_d_v_follows_d_k_which_follows_d_model(
     assert ours.v_proj.weight.shape == (2 * d_v, 8)
     assert ours.out_proj.weight.shape == (8, 2 * d_v)
     assert [part.shape[-1] for part in ours.empty_cache(torch.arange(1))] == [d_k, d_v]
+
+
+def test_heads_that_share_keys_have_one_projection() -> None:
+    ours = MultiHeadAttention(8, 4, kv_heads=2, d_k=3, d_v=5, qk_norm=True)
+
+    assert ours.q_proj.weight.shape == (12, 8)
+    assert ours.k_proj.weight.shape == (6, 8)
+    assert ours.v_proj.weight.shape == (10, 8)
+    assert ours.q_norm.weight.shape == ours.k_norm.weight.shape == (3,)
+    assert [part.shape[1] for part in ours.empty_cache(torch.arange(1))] == [2, 2]
+
+
+@pytest.mark.parametrize(("kv_heads", "softcap"), [(4, None), (2, None), (1, 3.0)])
+@pytest.mark.parametrize("biased", [True, False])
+def test_operations_are_counted(kv_heads: int, softcap: float | None, biased: bool) -> None:
+    """The plan is compared with torch's own counter, on a device without values."""
+    with torch.device("meta"):
+        ours = MultiHeadAttention(8, 4, kv_heads=kv_heads, softcap=softcap)
+        x = torch.zeros(3, 5, 8)
+        mask = torch.zeros(3, 4, 5, 5, requires_grad=True) if biased else None
+        with FlopCounterMode(display=False) as counter:
+            ours(x, x, mask)
+
+    projections = 2 * 3 * 5 * (8 * 8 + 2 * 8 * 2 * kv_heads + 8 * 8)
+    products = 2 * 2 * 3 * 4 * 5 * 5 * 2
+    assert counter.get_total_flops() == projections + products
 
 
 def test_no_bias_unless_asked_for() -> None:

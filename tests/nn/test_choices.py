@@ -57,7 +57,7 @@ CHOICES: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.fixture(params=CHOICES.values(), ids=CHOICES)
+@pytest.fixture(params=list(CHOICES.values()), ids=list(CHOICES))
 def choice(request: pytest.FixtureRequest) -> Choice:
     return Choice(**request.param)
 
@@ -150,6 +150,18 @@ def test_a_step_with_a_cache_scores_what_the_whole_does(network: Transformer) ->
             target[:, time], torch.tensor(time), memory=memory, caches=caches
         )
         assert_close(logits, whole[:, time])
+
+
+def test_rows_that_are_never_written_get_no_gradient() -> None:
+    network = Choice(learned_bias=True, output_scale=0.3).network()
+
+    loss(network, padded([SOURCE]), padded([TARGET])).backward()
+
+    for weight in (network.output, network.learned_bias):
+        assert weight is not None
+        assert weight.grad is not None
+        assert not weight.grad[:2].any()
+        assert weight.grad[2:].any()
 
 
 @torch.no_grad()

@@ -55,3 +55,19 @@ def test_dropout_falls_on_the_sum_and_only_in_training() -> None:
     gone = dropped == 0
     assert 0 < gone.sum() < gone.numel()
     assert torch.equal(dropped[~gone], 2 * whole[~gone])
+
+
+def test_a_norm_falls_on_the_sum_before_dropout() -> None:
+    norm = torch.nn.LayerNorm(6)
+    torch.nn.init.normal_(norm.weight)
+    positions = LearnedPositions(6, 4)
+    plain = Embedding(11, 6, positions=positions)
+    normed = Embedding(11, 6, positions=positions, norm=norm, dropout=0.5)
+    normed.tokens = plain.tokens
+    ids = torch.tensor([[3, 7, 7, 2]])
+
+    whole = normed.eval()(ids)
+    dropped = normed.train()(ids)
+
+    torch.testing.assert_close(whole, norm(plain(ids)), rtol=1e-10, atol=1e-12)
+    assert torch.equal(dropped[dropped != 0], 2 * whole[dropped != 0])

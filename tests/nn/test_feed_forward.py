@@ -1,12 +1,24 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import get_args
 
 import pytest
 import torch
 from torch import Tensor
 
-from builder.nn.feed_forward import Activation, FeedForward
+from builder.nn.feed_forward import Activation, FeedForward, Gated, Plain
+
+PLAIN: dict[str, Callable[[float], float]] = {
+    "relu": lambda x: max(0.0, x),
+    "gelu": lambda x: x / 2 * (1 + math.erf(x / math.sqrt(2))),
+    "gelu_tanh": lambda x: x / 2 * (1 + math.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))),
+    "silu": lambda x: x / (1 + math.exp(-x)),
+    "relu_squared": lambda x: max(0.0, x) ** 2,
+}
+GATED = {"swiglu": "silu", "geglu": "gelu", "geglu_tanh": "gelu_tanh", "reglu": "relu"}
+"""What the gate goes through."""
 
 
 def by_hand(network: FeedForward, vector: Tensor, activation: Activation) -> Tensor:
@@ -15,18 +27,16 @@ def by_hand(network: FeedForward, vector: Tensor, activation: Activation) -> Ten
     def linear(name: str, x: Tensor) -> Tensor:
         return weights[f"{name}.weight"] @ x + weights.get(f"{name}.bias", 0.0)
 
-    wide = linear("in_proj", vector)
-    if activation == "relu":
-        active = [max(0.0, x) for x in wide.tolist()]
-    elif activation == "gelu":
-        active = [x / 2 * (1 + math.erf(x / math.sqrt(2))) for x in wide.tolist()]
+    wide = linear("in_proj", vector).tolist()
+    if activation in PLAIN:
+        active = [PLAIN[activation](x) for x in wide]
     else:
         gate = linear("gate_proj", vector).tolist()
-        active = [g / (1 + math.exp(-g)) * x for g, x in zip(gate, wide.tolist(), strict=True)]
+        active = [PLAIN[GATED[activation]](g) * x for g, x in zip(gate, wide, strict=True)]
     return linear("out_proj", torch.tensor(active))
 
 
-@pytest.mark.parametrize("activation", ["relu", "gelu", "swiglu"])
+@pytest.mark.parametrize("activation", [*get_args(Plain), *get_args(Gated)])
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("shape", [(6,), (2, 6), (2, 3, 6)])
 def test_every_vector_is_transformed_on_its_own(
@@ -42,7 +52,7 @@ def test_every_vector_is_transformed_on_its_own(
 
 
 @pytest.mark.parametrize("bias", [True, False])
-def test_only_the_gated_one_has_a_third_matrix(bias: bool) -> None:
+def test_only_the_gated_ones_have_a_third_matrix(bias: bool) -> None:
     def names(activation: Activation) -> set[str]:
         network = FeedForward(6, 10, activation=activation, bias=bias)
         return {name for name, _ in network.named_parameters()}
@@ -52,8 +62,8 @@ def test_only_the_gated_one_has_a_third_matrix(bias: bool) -> None:
     if bias:
         plain |= {"in_proj.bias", "out_proj.bias"}
         gate |= {"gate_proj.bias"}
-    assert names("relu") == names("gelu") == plain
-    assert names("swiglu") == plain | gate
+    assert all(names(activation) == plain for activation in get_args(Plain))
+    assert all(names(activation) == plain | gate for activation in get_args(Gated))
 
 
 def test_dropout_falls_on_the_activation_and_only_in_training() -> None:

@@ -37,6 +37,54 @@ def test_sinusoidal_rows_of_width_4() -> None:
     torch.testing.assert_close(table, expected, rtol=0, atol=5e-7)
 
 
+def split_formula(position: int, column: int, d_model: int) -> float:
+    """All sines, then all cosines, at the frequencies of the paper, as in Marian and Pegasus."""
+    sines = math.ceil(d_model / 2)
+    i = column if column < sines else column - sines
+    angle = position / 10_000 ** (2 * i / d_model)
+    return math.sin(angle) if column < sines else math.cos(angle)
+
+
+def fairseq_formula(position: int, column: int, d_model: int) -> float:
+    """All sines, then all cosines, from 1 to 1 / 10,000, then zeros, as in fairseq and M2M100."""
+    half = d_model // 2
+    if column >= 2 * half:
+        return 0.0
+    angle = position * math.exp(-(column % half) * math.log(10_000) / max(half - 1, 1))
+    return math.sin(angle) if column < half else math.cos(angle)
+
+
+@pytest.mark.parametrize("d_model", [1, 2, 3, 5, 8, 63, 64])
+@pytest.mark.parametrize("first", [0, 2])
+@pytest.mark.parametrize("fairseq", [True, False])
+def test_split_sinusoids_are_those_of_published_models(
+    d_model: int, first: int, fairseq: bool
+) -> None:
+    positions = SinusoidalPositions(
+        d_model, layout="split", frequencies="fairseq" if fairseq else "paper", first=first
+    )
+    formula = fairseq_formula if fairseq else split_formula
+
+    table = positions(torch.arange(9))
+
+    expected = [
+        [formula(p + first, column, d_model) for column in range(d_model)] for p in range(9)
+    ]
+    torch.testing.assert_close(table, torch.tensor(expected), rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("d_model", [2, 5, 8])
+def test_the_frequencies_of_fairseq_may_be_interleaved(d_model: int) -> None:
+    half = d_model // 2
+
+    table = SinusoidalPositions(d_model, frequencies="fairseq")(torch.arange(5))
+
+    order = [column // 2 + half * (column % 2) for column in range(2 * half)]
+    order += [2 * half] * (d_model % 2)
+    expected = [[fairseq_formula(p, column, d_model) for column in order] for p in range(5)]
+    torch.testing.assert_close(table, torch.tensor(expected), rtol=1e-10, atol=1e-12)
+
+
 def turn(rotary: RotaryPositions, x: Tensor, positions: Tensor) -> Tensor:
     return rotary(positions, positions).turn(x)
 
@@ -85,6 +133,29 @@ def test_rotary_leaves_position_0_alone_and_lengths_as_they_are() -> None:
 
     assert torch.equal(ours[:, :, 0], x[:, :, 0])
     torch.testing.assert_close(ours.norm(dim=-1), x.norm(dim=-1), rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize(("d_k", "fraction", "width"), [(8, 0.5, 4), (20, 0.1, 2), (6, 1.0, 6)])
+def test_rotary_turns_a_part_of_the_head_at_a_slower_pace(
+    d_k: int, fraction: float, width: int
+) -> None:
+    x = torch.randn(2, 3, 4, d_k)
+    positions = torch.tensor([0, 8, 40, 400])
+    rotary = RotaryPositions(d_k, base=50.0, fraction=fraction, scaling=4.0)
+
+    ours = turn(rotary, x, positions)
+
+    assert torch.equal(ours[..., width:], x[..., width:])
+    expected = turned(x[..., :width], [0, 2, 10, 100], 50.0)
+    torch.testing.assert_close(ours[..., :width], expected, rtol=1e-10, atol=1e-12)
+
+
+def test_learned_begins_at_its_first_row() -> None:
+    learned = LearnedPositions(6, 5, first=2)
+
+    assert learned.max_length == 5
+    assert learned.table.weight.shape == (7, 6)
+    assert torch.equal(learned(torch.tensor([4, 0])), learned.table.weight[[6, 2]])
 
 
 def test_learned_has_a_vector_for_every_position_below_its_limit() -> None:
