@@ -100,7 +100,7 @@ EOLE = Tool(
     needs=(
         *("aiohttp", "configargparse", "ctranslate2", "datasets", "fastapi", "huggingface_hub"),
         *("numpy", "pandas", "pyahocorasick", "pydantic", "pyonmttok", "pyyaml", "rapidfuzz"),
-        *("rich", "sacrebleu", "safetensors", "sentencepiece", "spacy", "subword-nmt"),
+        *("rich", "sacrebleu", "safetensors", "sentencepiece", "six", "spacy", "subword-nmt"),
         *("tensorboard", "tokenizers", "torch-optimi", "uvicorn", "waitress"),
     ),
     file="eole.yaml",
