@@ -10,15 +10,17 @@ from torch import nn
 from builder.blueprint import model as blueprint
 from builder.blueprint.section import at_layer
 from builder.errors import RunError
+from builder.nn import init
 from builder.nn.attention import MultiHeadAttention
+from builder.nn.bias import ALiBi, RelativeBias
 from builder.nn.decoder import Decoder, DecoderLayer
 from builder.nn.embedding import Embedding
 from builder.nn.encoder import Encoder, EncoderLayer
 from builder.nn.feed_forward import FeedForward
-from builder.nn.init import xavier
-from builder.nn.mask import Band
+from builder.nn.mask import Band, Block, Pattern, Prefix
 from builder.nn.positions import LearnedPositions, SinusoidalPositions
-from builder.nn.residual import Residual
+from builder.nn.relative_keys import RelativeKeys
+from builder.nn.residual import DeepNorm, Residual, deepnorm
 from builder.nn.rotary import RotaryPositions
 from builder.nn.sight import AttentionPositions
 from builder.nn.transformer import Transformer
@@ -41,9 +43,42 @@ def compile_model(model: blueprint.Model) -> Transformer:
         target.tokens.weight = output
     if model.embeddings.tie in ("source_output", "all"):
         source.tokens.weight = output
-    transformer = Transformer(source, _encoder(model), target, _decoder(model), output)
-    xavier(transformer)
+    transformer = Transformer(
+        source,
+        _encoder(model),
+        target,
+        _decoder(model),
+        output,
+        output_scale=model.embeddings.output.scale,
+        learned_bias=model.embeddings.output.bias,
+    )
+    _draw(transformer, model)
     return transformer
+
+
+def _draw(transformer: Transformer, model: blueprint.Model) -> None:
+    """Give every weight its first value."""
+    match model.init:
+        case blueprint.Xavier():
+            encoder, decoder = _constants(model)
+            init.xavier(transformer, encoder_beta=encoder.beta, decoder_beta=decoder.beta)
+        case blueprint.Normal(std=std):
+            init.normal(transformer, std=std)
+        case blueprint.DepthScaled(std=std):
+            init.depth_scaled(transformer, std=std)
+        case unreachable:
+            assert_never(unreachable)
+
+
+def _constants(model: blueprint.Model) -> tuple[DeepNorm, DeepNorm]:
+    """What deepnorm multiplies by in each stack; 1 in a stack that is normed otherwise."""
+    stacks = model.encoder, model.decoder
+    both = deepnorm(model.encoder.layers, model.decoder.layers)
+    encoder, decoder = (
+        constants if stack.norm.placement == "deepnorm" else DeepNorm(1.0, 1.0)
+        for stack, constants in zip(stacks, both, strict=True)
+    )
+    return encoder, decoder
 
 
 def _embedding(model: blueprint.Model, stack: blueprint.Stack, vocab_size: int) -> Embedding:
@@ -52,41 +87,46 @@ def _embedding(model: blueprint.Model, stack: blueprint.Stack, vocab_size: int) 
         model.d_model,
         scale=model.embeddings.scale,
         positions=_added_positions(at_layer(stack.positions, 0), model.d_model),
+        norm=_norm(stack.norm, model.d_model) if model.embeddings.norm else None,
         dropout=stack.dropout.embedding,
     )
 
 
 def _encoder(model: blueprint.Model) -> Encoder:
-    stack = model.encoder
+    stack, (constants, _) = model.encoder, _constants(model)
     layers = [
         EncoderLayer(
             _attention(stack, stack.attention, model.d_model, layer),
             _feed_forward(stack, model.d_model, layer),
-            _residuals(stack, model.d_model, 2),
+            _residuals(stack, model.d_model, constants.alpha, 2),
         )
-        for layer in range(stack.layers)
+        for layer in range(1 if stack.share_layers else stack.layers)
     ]
-    masks = [_band(at_layer(stack.mask, layer)) for layer in range(stack.layers)]
-    positions = _attention_positions(stack, model.d_model)
-    final_norm = _final_norm(stack, model.d_model)
-    return Encoder(layers, masks=masks, positions=positions, final_norm=final_norm)
+    return Encoder(
+        layers * stack.layers if stack.share_layers else layers,
+        masks=_masks(stack),
+        positions=_attention_positions(stack, model.d_model),
+        final_norm=_final_norm(stack, model.d_model),
+    )
 
 
 def _decoder(model: blueprint.Model) -> Decoder:
-    stack = model.decoder
+    stack, (_, constants) = model.decoder, _constants(model)
     layers = [
         DecoderLayer(
             _attention(stack, stack.attention, model.d_model, layer),
             _attention(stack, stack.cross_attention, model.d_model, layer),
             _feed_forward(stack, model.d_model, layer),
-            _residuals(stack, model.d_model, 3),
+            _residuals(stack, model.d_model, constants.alpha, 3),
         )
-        for layer in range(stack.layers)
+        for layer in range(1 if stack.share_layers else stack.layers)
     ]
-    masks = [_band(at_layer(stack.mask, layer)) for layer in range(stack.layers)]
-    positions = _attention_positions(stack, model.d_model)
-    final_norm = _final_norm(stack, model.d_model)
-    return Decoder(layers, masks=masks, positions=positions, final_norm=final_norm)
+    return Decoder(
+        layers * stack.layers if stack.share_layers else layers,
+        masks=_masks(stack),
+        positions=_attention_positions(stack, model.d_model),
+        final_norm=_final_norm(stack, model.d_model),
+    )
 
 
 def _attention(
@@ -96,9 +136,13 @@ def _attention(
     return MultiHeadAttention(
         d_model,
         at_layer(attention.heads, layer),
+        kv_heads=blueprint.kv_heads(attention, layer),
         d_k=d_k,
         d_v=d_v,
         bias=attention.bias,
+        scale=attention.scale,
+        qk_norm=attention.qk_norm,
+        softcap=attention.softcap,
         dropout=stack.dropout.attention,
     )
 
@@ -113,11 +157,14 @@ def _feed_forward(stack: blueprint.Stack, d_model: int, layer: int) -> FeedForwa
     )
 
 
-def _residuals(stack: blueprint.Stack, d_model: int, count: int) -> list[Residual]:
+def _residuals(stack: blueprint.Stack, d_model: int, alpha: float, count: int) -> list[Residual]:
+    placement = stack.norm.placement
     return [
         Residual(
             _norm(stack.norm, d_model),
-            placement=stack.norm.placement,
+            placement="post" if placement == "deepnorm" else placement,
+            norm_after=_norm(stack.norm, d_model) if placement == "sandwich" else None,
+            alpha=alpha,
             dropout=stack.dropout.residual,
         )
         for _ in range(count)
@@ -125,13 +172,13 @@ def _residuals(stack: blueprint.Stack, d_model: int, count: int) -> list[Residua
 
 
 def _final_norm(stack: blueprint.Stack, d_model: int) -> nn.Module | None:
-    return _norm(stack.norm, d_model) if stack.norm.placement == "pre" else None
+    return _norm(stack.norm, d_model) if blueprint.has_final(stack.norm) else None
 
 
 def _norm(norm: blueprint.Norm, d_model: int) -> nn.Module:
     match norm:
-        case blueprint.LayerNorm(eps=eps):
-            return nn.LayerNorm(d_model, eps=eps)
+        case blueprint.LayerNorm(eps=eps, bias=bias):
+            return nn.LayerNorm(d_model, eps=eps, bias=bias)
         case blueprint.RMSNorm(eps=eps):
             return nn.RMSNorm(d_model, eps=eps)
         case unreachable:
@@ -142,46 +189,69 @@ def _added_positions(
     positions: blueprint.Positions, d_model: int
 ) -> SinusoidalPositions | LearnedPositions | None:
     match positions:
-        case blueprint.Sinusoidal(base=base):
-            return SinusoidalPositions(d_model, base=base)
-        case blueprint.Learned(max_length=max_length):
-            return LearnedPositions(d_model, max_length)
-        case blueprint.Rotary() | blueprint.NoPositions():
+        case blueprint.Sinusoidal(base=base, layout=layout, frequencies=frequencies, first=first):
+            return SinusoidalPositions(
+                d_model, base=base, layout=layout, frequencies=frequencies, first=first
+            )
+        case blueprint.Learned(max_length=max_length, first=first):
+            return LearnedPositions(d_model, max_length, first=first)
+        case _:
             return None
-        case unreachable:
-            assert_never(unreachable)
 
 
-def _attention_positions(stack: blueprint.Stack, d_model: int) -> list[AttentionPositions | None]:
-    """Return those of each layer; equal ones are one module, so that its work is done once."""
-    choices = [
-        (
-            at_layer(stack.positions, layer),
-            blueprint.head_widths(stack.attention, d_model, layer)[0],
-        )
-        for layer in range(stack.layers)
-    ]
-    modules = {choice: _rotary(*choice) for choice in choices}
-    return [modules[choice] for choice in choices]
+def _attention_positions(
+    stack: blueprint.Encoder | blueprint.Decoder, d_model: int
+) -> list[AttentionPositions | None]:
+    """What each layer's attention knows of positions; layers share what has no need to differ."""
+    made: dict[tuple[object, ...], AttentionPositions | None] = {}
+    found = []
+    for layer in range(stack.layers):
+        positions, heads = at_layer(stack.positions, layer), at_layer(stack.attention.heads, layer)
+        d_k, _ = blueprint.head_widths(stack.attention, d_model, layer)
+        own = isinstance(positions, blueprint.RelativeKeys) and not stack.share_layers
+        key = (positions, heads, d_k, layer if own else None)
+        if key not in made:
+            both_ways = isinstance(stack, blueprint.Encoder)
+            made[key] = _inner_positions(positions, heads, d_k, both_ways=both_ways)
+        found.append(made[key])
+    return found
 
 
-def _rotary(positions: blueprint.Positions, d_k: int) -> RotaryPositions | None:
+def _inner_positions(
+    positions: blueprint.Positions, heads: int, d_k: int, *, both_ways: bool
+) -> AttentionPositions | None:
     match positions:
-        case blueprint.Rotary(base=base):
-            return RotaryPositions(d_k, base=base)
+        case blueprint.Rotary(base=base, fraction=fraction, scaling=scaling):
+            return RotaryPositions(d_k, base=base, fraction=fraction, scaling=scaling)
+        case blueprint.ALiBi():
+            return ALiBi(heads)
+        case blueprint.RelativeBias(buckets=buckets, max_distance=max_distance):
+            return RelativeBias(
+                heads, buckets=buckets, max_distance=max_distance, bidirectional=both_ways
+            )
+        case blueprint.RelativeKeys(max_distance=max_distance):
+            return RelativeKeys(d_k, max_distance=max_distance, bidirectional=both_ways)
         case blueprint.Sinusoidal() | blueprint.Learned() | blueprint.NoPositions():
             return None
         case unreachable:
             assert_never(unreachable)
 
 
-def _band(mask: blueprint.Mask) -> Band:
+def _masks(stack: blueprint.Encoder | blueprint.Decoder) -> list[Pattern]:
+    return [_mask(at_layer(stack.mask, layer)) for layer in range(stack.layers)]
+
+
+def _mask(mask: blueprint.Mask) -> Pattern:
     match mask:
         case blueprint.Full():
             return Band()
         case blueprint.Causal():
             return Band(after=0)
-        case blueprint.Window(before=before, after=after):
-            return Band(before, after)
+        case blueprint.Window(before=before, after=after, global_tokens=global_tokens):
+            return Band(before, after, global_tokens)
+        case blueprint.Block(size=size):
+            return Block(size)
+        case blueprint.Prefix(length=length):
+            return Prefix(length)
         case unreachable:
             assert_never(unreachable)

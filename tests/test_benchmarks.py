@@ -49,6 +49,14 @@ def test_damaged_blueprints_are_refused() -> None:
     assert {"right_line", "first_suggestion", "by_kind"} <= set(figures)
 
 
+def test_random_blueprints_are_counted() -> None:
+    done = run("fuzz_blueprints", "--count", "2")
+
+    assert done.returncode == 0, done.stderr
+    figures = json.loads(done.stdout.splitlines()[-1])
+    assert (figures["passed"], figures["count"], figures["failed"]) == (2, 2, [])
+
+
 def test_every_benchmark_is_in_the_table() -> None:
     names = {path.stem for path in BENCHMARKS.glob("*.py")} - {"frame", "damages", "peers"}
     table = (BENCHMARKS / "README.md").read_text(encoding="utf-8")

@@ -36,67 +36,6 @@ def size(model: nn.Module) -> int:
     return sum(parameter.numel() for parameter in model.parameters())
 
 
-def closed_formula(d_model: int = 512, layers: int = 6, d_ff: int = 2048, **widths: int) -> int:
-    """Weights of the paper's body: no attention biases, biases in feed-forward and norms."""
-    heads = widths.get("heads", 8)
-    d_k = widths.get("d_k", d_model // heads)
-    d_v = widths.get("d_v", d_k)
-    attention = 2 * d_model * heads * (d_k + d_v)
-    feed_forward = 2 * d_model * d_ff + d_ff + d_model
-    norm = 2 * d_model
-    return layers * (
-        (attention + feed_forward + 2 * norm) + (2 * attention + feed_forward + 3 * norm)
-    )
-
-
-TABLE_3 = {  # rows of the base family, and their millions of parameters as printed
-    "base": ({}, 65),
-    "B16": ({"d_k": 16, "d_v": 64}, 58),
-    "B32": ({"d_k": 32, "d_v": 64}, 60),
-    "C2": ({"layers": 2}, 36),
-    "C4": ({"layers": 4}, 50),
-    "C8": ({"layers": 8}, 80),
-    "C256": ({"d_model": 256, "d_k": 32, "d_v": 32}, 28),
-    "C1024": ({"d_model": 1024, "d_k": 128, "d_v": 128}, 168),
-    "C-1024": ({"d_ff": 1024}, 53),
-    "C-4096": ({"d_ff": 4096}, 90),
-}
-
-
-def paper(
-    vocab_size: int, *, d_model: int = 512, layers: int = 6, d_ff: int = 2048, **widths: int
-) -> int:
-    """Count the parameters of the network of a row; no memory is taken."""
-    attention = {"heads": 8, **widths}
-    with torch.device("meta"):
-        model = compiled(
-            d_model,
-            {"layers": layers, "attention": attention, "feed_forward": {"d_ff": d_ff}},
-            vocab_size=vocab_size,
-        )
-    return size(model)
-
-
-@pytest.mark.parametrize("row", TABLE_3)
-def test_the_table_of_the_paper(row: str) -> None:
-    changes, millions = TABLE_3[row]
-    d_model = changes.get("d_model", 512)
-
-    body = paper(5, **changes) - 5 * d_model
-
-    assert body == closed_formula(**changes)
-    assert round((body + 41_004 * d_model) / 1e6) == millions
-    assert round((body + 41_208 * d_model) / 1e6) == millions
-
-
-def test_the_paper_s_bodies_and_their_sizes_with_37000_rows() -> None:
-    assert closed_formula() == 44_101_632
-    assert paper(37_000) == 63_045_632
-    big = {"d_model": 1024, "d_ff": 4096, "heads": 16}
-    assert closed_formula(**big) == 176_283_648
-    assert paper(37_000, **big) == 214_171_648
-
-
 @pytest.mark.parametrize(("kind", "norm_size"), [("layer_norm", 2), ("rms_norm", 1)])
 @pytest.mark.parametrize(("placement", "final_norms"), [("post", 0), ("pre", 1)])
 @pytest.mark.parametrize(("activation", "matrices"), [("relu", 2), ("gelu", 2), ("swiglu", 3)])

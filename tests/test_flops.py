@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import product
 from random import Random
 from typing import Any
@@ -27,6 +27,8 @@ ATTENTIONS = [
     {"heads": 1, "d_k": 20, "d_v": 2},
     {"heads": [4, 2]},
     {"heads": [2, 4, 1], "d_k": 6},
+    {"heads": 4, "kv_heads": 2, "d_k": 6, "softcap": 20},
+    {"heads": 4, "kv_heads": 1, "d_k": 4, "d_v": 6, "qk_norm": True, "scale": 0.3},
 ]
 POSITIONS: list[Any] = [
     "sinusoidal",
@@ -34,22 +36,30 @@ POSITIONS: list[Any] = [
     "none",
     {"kind": "learned", "max_length": 40},
     ["rotary", "none"],
+    "alibi",
+    "relative_bias",
+    {"kind": "relative_keys", "max_distance": 4},
 ]
 MASKS: list[Any] = [
     "full",
     "causal",
     {"kind": "window", "before": 2},
     ["full", {"kind": "window", "before": 2}],
+    {"kind": "block", "size": 3},
+    {"kind": "window", "before": 1, "global_tokens": 2},
 ]
-ACTIVATIONS = ["relu", "gelu", "swiglu"]
-NORMS = [
-    {"kind": kind, "placement": p} for kind in ("layer_norm", "rms_norm") for p in ("post", "pre")
+ACTIVATIONS = ["relu", "gelu", "swiglu", "gelu_tanh", "silu", "relu_squared", "geglu", "reglu"]
+NORMS: list[Any] = [
+    {"kind": kind, "placement": placement}
+    for kind in ("layer_norm", "rms_norm")
+    for placement in ("post", "pre", "sandwich", "deepnorm")
 ]
+NORMS += [{"kind": "layer_norm", "bias": False}, {"kind": "rms_norm", "final": True}]
 TIES = ["none", "source_target", "source_output", "target_output", "all"]
 
 
 def stack(draw: Random) -> dict[str, Any]:
-    return {
+    chosen = {
         "layers": draw.randint(3, 4),
         "attention": draw.choice(ATTENTIONS),
         "feed_forward": {
@@ -61,6 +71,15 @@ def stack(draw: Random) -> dict[str, Any]:
         "norm": draw.choice(NORMS),
         "mask": draw.choice(MASKS),
     }
+    alike = not any(isinstance(value, list) for value in _values(chosen))
+    return {**chosen, "share_layers": alike and draw.random() < 0.5}
+
+
+def _values(section: dict[str, Any]) -> Iterator[Any]:
+    for value in section.values():
+        yield value
+        if isinstance(value, dict):
+            yield from _values(value)
 
 
 def drawn(seed: int) -> Blueprint:
@@ -68,16 +87,26 @@ def drawn(seed: int) -> Blueprint:
     draw = Random(seed)
     tie = draw.choice(TIES)
     one = tie not in ("none", "target_output")
-    decoder = {**stack(draw), "cross_attention": draw.choice(ATTENTIONS)}
+    decoder = stack(draw)
+    crosses = [each for each in ATTENTIONS if not decoder["share_layers"] or one_size(each)]
+    decoder["cross_attention"] = draw.choice(crosses)
     return blueprint(
         {
             "d_model": draw.choice([4, 8, 12, 20]),
             "vocab_size": 23 if one else VOCAB,
-            "embeddings": {"tie": tie},
+            "embeddings": {
+                "tie": tie,
+                "norm": draw.random() < 0.5,
+                "output": {"bias": draw.random() < 0.5},
+            },
             "encoder": stack(draw),
             "decoder": decoder,
         }
     )
+
+
+def one_size(attention: dict[str, Any]) -> bool:
+    return not isinstance(attention["heads"], list)
 
 
 def blueprint(model: dict[str, Any]) -> Blueprint:
@@ -135,7 +164,7 @@ def variants() -> list[Any]:
         )
         for attention, (number, (mask, positions)) in product(
             range(len(ATTENTIONS)),
-            enumerate(zip(MASKS, [*POSITIONS[:2], *POSITIONS[3:]], strict=True)),
+            enumerate(zip([*MASKS, "full"], [*POSITIONS[:2], *POSITIONS[3:]], strict=True)),
         )
         for activation in (ACTIVATIONS[(attention + number) % len(ACTIVATIONS)],)
     ]

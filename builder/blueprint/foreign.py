@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 
 from builder.blueprint.inexact import ABSENT, NOTED
+from builder.blueprint.synonyms import plain
 
 RENAMED = {
     "transom": "version format_version",
@@ -29,6 +30,12 @@ RENAMED = {
     "model.decoder.attention.heads": "decoder_attention_heads num_decoder_heads",
     "model.attention.d_k": "head_dim d_head key_dim dim_head d_kv head_size",
     "model.attention.d_v": "value_dim",
+    "model.attention.kv_heads": (
+        "n_kv_heads heads_kv num_kv_heads num_key_value_heads multiquery num_kv_groups"
+    ),
+    "model.attention.qk_norm": "qk_layernorm use_qk_norm qk_rmsnorm",
+    "model.attention.softcap": "logit_cap attn_logit_softcapping logit_softcapping logits_soft_cap",
+    "model.attention.scale": "softmax_scale query_pre_attn_scalar attention_scale",
     "model.attention.bias": "attention_bias qkv_bias add_qkvbias",
     "model.feed_forward.d_ff": (
         "ff_size ffn_dim ffn_size ff_dim intermediate_size dim_feedforward feed_forward_size "
@@ -43,12 +50,20 @@ RENAMED = {
         "feed_forward_proj dense_act_fn"
     ),
     "model.norm": "norm_type normalization normalization_layer",
+    "model.norm.final": "final_norm add_final_layer_norm final_layer_norm",
+    "model.share_layers": "cross_layer_sharing share_all_layers tie_layers universal",
+    "model.init": "weight_init weights_init",
+    "model.init.std": "init_std initializer_range",
     "model.norm.eps": "layer_norm_eps layer_norm_epsilon norm_eps rms_norm_eps",
     "model.positions": (
         "position_encoding positional_encoding pos_enc position_embedding position_embedding_type "
         "position_encoding_type transformer_positional_embedding_type pos_emb "
         "positional_embedding pos_embedding"
     ),
+    "model.positions.buckets": "relative_attention_num_buckets num_buckets",
+    "model.positions.max_distance": "relative_attention_max_distance max_relative_distance",
+    "model.positions.fraction": "partial_rotary_factor rotary_pct rotary_percentage",
+    "model.positions.scaling": "rope_scaling",
     "model.positions.base": "rope_theta rotary_base rotary_theta theta",
     "model.dropout": (
         "dropout_rate drop_rate dropout_prob p_dropout pdrop dropout_p transformer_dropout"
@@ -68,6 +83,12 @@ RENAMED = {
     "model.decoder.cross_attention": "cross_attn encoder_attn encoder_attention",
     "model.encoder.mask.before": "window window_size sliding_window attention_window local_window",
     "model.embeddings.tie": "weight_tying weight_tying_type tying",
+    "model.embeddings.norm": (
+        "layernorm_embedding normalize_embedding embedding_norm embedding_layer_norm"
+    ),
+    "model.embeddings.output.bias": (
+        "output_bias add_bias_logits add_final_linear_bias final_logits_bias"
+    ),
     "model.embeddings.scale": "scale_embedding embedding_scale",
     "model.vocab_size": "vocabulary_size n_vocab num_tokens n_tokens",
     "model.vocab_size.source": "src_vocab_size source_vocab_size encoder_vocab_size",
@@ -150,6 +171,8 @@ NO = ("false", "no", "0")
 TRANSLATED: dict[str, tuple[str, dict[tuple[str, ...], str]]] = {
     "norm_first normalize_before pre_norm pre_layer_norm pre_ln encoder_normalize_before "
     "decoder_normalize_before": ("model.norm.placement", {YES: "pre", NO: "post"}),
+    "sandwich_norm": ("model.norm.placement", {YES: "sandwich", NO: "pre"}),
+    "deep_norm use_deepnorm": ("model.norm.placement", {YES: "deepnorm", NO: "post"}),
     "post_norm": ("model.norm.placement", {YES: "post", NO: "pre"}),
     "layer_norm_position norm_position normalization_position": (
         "model.norm.placement",
@@ -189,36 +212,6 @@ TRANSLATED: dict[str, tuple[str, dict[tuple[str, ...], str]]] = {
 }
 """Names whose value is another here: ours, and for their values our values."""
 
-WORDS = {
-    "sinusoidal": "sine sinusoid sincos sin fixed absolute",
-    "learned": "learnt trainable trained embedding",
-    "rotary": "rope rotary_embedding",
-    "none": "no_positions no_tying false",
-    "full": "bidirectional global all_to_all",
-    "causal": "autoregressive triangular unidirectional",
-    "window": "local sliding sliding_window windowed",
-    "layer_norm": "ln standard",
-    "rms_norm": "rms t5",
-    "pre": "prenorm pre_norm pre_ln before true",
-    "post": "postnorm post_norm post_ln after false",
-    "swiglu": "glu silu_glu swish_glu gated_silu",
-    "all": "three_way src_trg_softmax shared true",
-    "source_target": "src_trg src_tgt",
-    "source_output": "src_softmax",
-    "target_output": "trg_softmax tgt_softmax",
-    "char": "character",
-    "word": "whitespace",
-    "bpe": "sentencepiece spm subword",
-    "noam": "transformer",
-    "inverse_sqrt": "rsqrt inv_sqrt isr inverse_square_root",
-    "constant": "constant_with_warmup fixed flat",
-    "loss": "ppl perplexity nll cross_entropy",
-    "exact_match": "accuracy acc sequence_accuracy seq_acc",
-    "token_error": "per",
-    "char_error": "cer",
-}
-"""Words for a choice, under ours."""
-
 
 @dataclass(frozen=True)
 class Foreign:
@@ -234,21 +227,6 @@ class Foreign:
 def explain(name: str) -> Foreign | None:
     """What the name is here; None for one that no toolkit is known to use."""
     return _table().get(plain(name))
-
-
-def translate(word: str, choices: Iterable[str]) -> str:
-    """The choice that others call `word`; empty if there is none."""
-    return next((ours for ours in choices if plain(word) in _words_for(ours)), "")
-
-
-def plain(word: str) -> str:
-    """A word without what people vary: case, underscores, plural."""
-    return word.lower().replace("_", "").replace("-", "").rstrip("s")
-
-
-@cache
-def _words_for(ours: str) -> frozenset[str]:
-    return frozenset(map(plain, WORDS.get(ours, "").split()))
 
 
 @cache

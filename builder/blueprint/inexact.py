@@ -34,6 +34,17 @@ NOTED = {
         "max_position_embeddings max_positions n_positions num_positions",
         "`kind: learned` has it; other positions end nowhere",
     ),
+    "model.init": (
+        (
+            "init_method initializer init_gain embed_init_gain param_init param_init_glorot "
+            "param_init_method bias_initializer embed_initializer initializer_factor"
+        ),
+        "one recipe for all weights",
+    ),
+    "model.positions": (
+        ("relative_position_bias use_alibi max_relative_positions relative_positions_buckets"),
+        "`alibi`, `relative_bias` and `relative_keys` are kinds",
+    ),
     "data.train.columns": ("header has_header", "names tell that the first line is a header"),
     "training.steps": (
         "epochs num_epochs max_epochs num_train_epochs n_epochs",
@@ -123,27 +134,6 @@ ABSENT = {
     "every model is an encoder-decoder Transformer": (
         "arch architecture model_type encoder_type decoder_type self_attn_type "
         "rnn_type input_feeding global_attention is_encoder_decoder"
-    ),
-    "not offered yet: how weights begin": (
-        "init init_gain init_std init_method initializer initializer_range initializer_factor "
-        "bias_initializer embed_initializer embed_init_gain param_init param_init_glorot "
-        "param_init_method"
-    ),
-    "not offered yet: as many heads for keys and values as for queries": (
-        "kv_heads n_kv_heads heads_kv num_kv_heads num_key_value_heads multiquery"
-    ),
-    "not offered yet: relative positions": (
-        "relative_attention_num_buckets relative_attention_max_distance relative_positions_buckets "
-        "max_relative_positions relative_position_bias alibi use_alibi"
-    ),
-    "not offered yet: a norm of the embeddings": (
-        "layernorm_embedding normalize_embedding embedding_norm embedding_layer_norm"
-    ),
-    "not offered yet: a bias of the output": (
-        "output_bias add_bias_logits add_final_linear_bias final_logits_bias"
-    ),
-    "not a choice: `placement: pre` ends each stack in one more norm, `post` does not": (
-        "final_norm add_final_layer_norm final_layer_norm"
     ),
     "not offered": (
         "layerdrop encoder_layerdrop decoder_layerdrop parallel_residual shared_layer_norm "

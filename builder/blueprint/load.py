@@ -13,7 +13,7 @@ from builder.blueprint.checks import check
 from builder.blueprint.data import SPLITS
 from builder.blueprint.document import Document
 from builder.blueprint.inheritance import merge_layers, read_layers
-from builder.blueprint.model import with_widths
+from builder.blueprint.model import with_defaults
 from builder.blueprint.nodes import (
     Broken,
     Mapping,
@@ -96,7 +96,7 @@ def _resolve(
         names = [layer.place.source.name for layer in layers] + [*map(flag_name, overrides)]
         raise BlueprintError(_in_order(problems, names))
     blueprint = Blueprint.model_validate(raw(settled(validation.tree)))
-    return blueprint.model_copy(update={"model": with_widths(blueprint.model)})
+    return blueprint.model_copy(update={"model": with_defaults(blueprint.model)})
 
 
 def _with_absolute_paths(tree: Mapping) -> Mapping:

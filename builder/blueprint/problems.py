@@ -7,10 +7,10 @@ import math
 from pydantic.fields import FieldInfo
 
 from builder.blueprint.fields import Spot, allowed, fields, words
-from builder.blueprint.foreign import translate
 from builder.blueprint.nodes import Node, Scalar, child, describe
 from builder.blueprint.read import scalar_value
 from builder.blueprint.suggest import advise, nearest, reason
+from builder.blueprint.synonyms import translate
 from builder.errors import Problem
 
 NAMELESS = "taken from the file's own name; write one, such as `name: my-model`"

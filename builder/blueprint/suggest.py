@@ -9,8 +9,9 @@ from itertools import takewhile
 from builder.blueprint.blueprint import WrittenBlueprint
 from builder.blueprint.data import SPLITS
 from builder.blueprint.fields import walk_schema
-from builder.blueprint.foreign import explain, plain
+from builder.blueprint.foreign import explain
 from builder.blueprint.nodes import KeyPath, Node, Scalar, dotted
+from builder.blueprint.synonyms import plain
 
 REASONS = {
     ("cross_attention", "positions"): "cross-attention has no positions of its own",

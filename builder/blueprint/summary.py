@@ -21,6 +21,8 @@ def summarise(blueprint: Blueprint) -> str:
 def describe_stack(stack: Encoder | Decoder) -> str:
     """Every choice of one stack; what differs by layer is listed as it is cycled."""
     layers = "1 layer" if stack.layers == 1 else f"{stack.layers} layers"
+    if stack.share_layers:
+        layers += " with the same weights"
     parts = [layers, _attention(stack.attention)]
     if isinstance(stack, Decoder) and stack.cross_attention != stack.attention:
         parts.append(f"cross-attention {_attention(stack.cross_attention)}")
@@ -36,9 +38,14 @@ def describe_stack(stack: Encoder | Decoder) -> str:
 
 
 def _attention(attention: Attention) -> str:
-    widths = {"d_k": attention.d_k, "d_v": attention.d_v}
-    known = ", ".join(f"{name} {width}" for name, width in widths.items() if width is not None)
-    return f"{_heads(attention)} ({known})" if known else _heads(attention)
+    sizes = {"kv_heads": attention.kv_heads, "d_k": attention.d_k, "d_v": attention.d_v}
+    if attention.heads == (attention.kv_heads,):
+        del sizes["kv_heads"]
+    limits = {"scale": attention.scale, "softcap": attention.softcap}
+    known = [f"{name} {size}" for name, size in sizes.items() if size is not None]
+    known += [f"{name} {limit:g}" for name, limit in limits.items() if limit is not None]
+    known += ["qk_norm"] if attention.qk_norm else []
+    return f"{_heads(attention)} ({', '.join(known)})" if known else _heads(attention)
 
 
 def _heads(attention: Attention) -> str:

@@ -50,7 +50,7 @@ def test_the_resolved_form_keeps_lists(parse: Parse) -> None:
 
     assert parse_blueprint(text, "again.yaml") == blueprint
     assert "heads: [4, 2]" in text
-    assert "mask: [{kind: window, before: 2, after: 2}, {kind: full}]" in text
+    assert "mask: [{kind: window, before: 2, after: 2, global_tokens: 0}, {kind: full}]" in text
     assert "heads: 8\n" in dump_blueprint(parse("model: {attention: {heads: [8]}}"))
 
 

@@ -9,9 +9,10 @@ import pytest
 
 from builder.blueprint.blueprint import WrittenBlueprint
 from builder.blueprint.fields import walk_schema, words
-from builder.blueprint.foreign import RENAMED, TRANSLATED, WORDS, explain, plain, translate
+from builder.blueprint.foreign import RENAMED, TRANSLATED, explain
 from builder.blueprint.inexact import ABSENT, NOTED
 from builder.blueprint.nodes import dotted
+from builder.blueprint.synonyms import WORDS, plain, translate
 from builder.errors import Problem
 
 Refuse = Callable[..., list[Problem]]

@@ -117,11 +117,12 @@ def test_setting_a_side_to_what_it_is_changes_nothing(name: str, key: str, side:
     blueprint = load_blueprint(name)
     section = blueprint
     for part in key.split("."):
-        section = getattr(section, part)
+        section = getattr(section, part, None)
     value = getattr(section, side, None)
     if value is not None:
         text = json.dumps(value if isinstance(value, int) else value.model_dump())
-        shared = ["tokenizer.shared=true"] if name != "katakana" else []
+        is_shared = blueprint.tokenizer is not None and blueprint.tokenizer.shared
+        shared = ["tokenizer.shared=true"] if is_shared else []
         assert load_blueprint(name, [f"{key}.{side}={text}", *shared]) == blueprint
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import pytest
@@ -22,6 +23,11 @@ MASKS = [
     "{kind: window, before: 8, after: 8}",
     "{kind: window, before: 64, after: 9}",
     "{kind: window, before: 100, after: 2000}",
+    "{kind: window, before: 1, after: 0, global_tokens: 2}",
+    "{kind: block, size: 5}",
+    "{kind: block, size: 70}",
+    "{kind: prefix, length: 4}",
+    "{kind: prefix, length: 100}",
 ]
 
 
@@ -38,7 +44,7 @@ def seen(drawing: Drawing) -> torch.Tensor:
 @pytest.mark.parametrize("mask", MASKS)
 def test_a_picture_is_the_table_of_the_network(parse: Parse, mask: str) -> None:
     encoder = parse("", f"model.encoder.mask={mask}", "model.d_model=8", "model.vocab_size=9")
-    decoder_mask = mask.partition(", after")[0].removesuffix("}") + "}" * mask.startswith("{")
+    decoder_mask = "causal" if "prefix" in mask else re.sub(r"after: \d+", "after: 0", mask)
     blueprint = parse(
         "",
         f"model.encoder.mask={mask}",

@@ -56,7 +56,7 @@ Refuse = Callable[..., list[Problem]]
         ("training: {steps: 1, schedule: {learning_rate: 1}}", "`factor`"),
         ("model: {encoder: {mask: {before: 2}}}", "window"),
         ("model: {positions: {max_length: 2}}", "learned"),
-        ("model: {norm: {kind: rms_norm, bias: true}}", "`model.attention`"),
+        ("model: {norm: {kind: rms_norm, bias: true}}", "layer_norm"),
         ("tokenizer: {kind: char, vocab_size: 9}", "bpe"),
         ("data: {train: {builtin: dates, source: a}, valid: {builtin: dates}}", "path"),
     ],

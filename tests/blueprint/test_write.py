@@ -110,10 +110,19 @@ def test_every_default_is_written_out_and_nothing_cascades(parse: Parse) -> None
 
     complete(plain)
     assert list(plain)[:4] == ["transom", "name", "description", "model"]
-    assert set(plain["model"]) == {"d_model", "vocab_size", "embeddings", "encoder", "decoder"}
+    assert set(plain["model"]) == {
+        "d_model",
+        "vocab_size",
+        "embeddings",
+        "encoder",
+        "decoder",
+        "init",
+    }
     assert plain["model"]["encoder"]["attention"] == {
-        "heads": 8, "d_k": 64, "d_v": 64, "bias": False,
+        "heads": 8, "kv_heads": 8, "d_k": 64, "d_v": 64, "bias": False, "scale": None,
+        "qk_norm": False, "softcap": None,
     }  # fmt: skip
+    assert plain["model"]["encoder"]["norm"]["final"] is False
     assert plain["training"]["validate"]["metric"] == "loss"
     assert set(plain["tokenizer"]) == {"shared", "source", "target"}
 

@@ -30,15 +30,28 @@ SIZES = (
     "training.validate.pairs=8",
     "training.checkpoint={every: 1, keep: 2, average: 2}",
 )
+ARCHITECTURE = (
+    "model.attention={heads: 4, d_k: 8}",
+    "model.vocab_size=",
+    "tokenizer={kind: char, shared: true}",
+)
 
 
 def shrunk(name: str, folder: Path) -> Blueprint:
-    """Load a bundled blueprint with small sizes and data that lies in `folder`."""
+    """Load a bundled blueprint with small sizes and data that lies in `folder`.
+
+    Those that are an architecture alone learn from characters.
+    """
     original = load_blueprint(name)
     overrides = list(SIZES)
-    if original.tokenizer and original.tokenizer.source.kind == "bpe":
+    if original.tokenizer is None or original.data is None:
+        pairs = folder / "pairs.tsv"
+        data = [f"data.{split}.path={pairs}" for split in ("train", "valid")]
+        return load_blueprint(name, [*overrides, *data, *ARCHITECTURE])
+    if original.tokenizer.source.kind == "bpe":
         overrides += ["tokenizer.vocab_size=40", "model.vocab_size=40"]
-    assert original.data is not None
+    if original.model.encoder.layers != original.model.decoder.layers:
+        overrides += ["model.encoder.layers=2", "model.decoder.layers=1"]
     for split in ("train", "valid", "test"):
         match getattr(original.data, split):
             case None:

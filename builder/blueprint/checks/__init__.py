@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from builder.blueprint.blueprint import Blueprint
+from builder.blueprint.checks.attention import ATTENTION_CHECKS
 from builder.blueprint.checks.finding import Finding
-from builder.blueprint.checks.model import MODEL_CHECKS
+from builder.blueprint.checks.sizes import SIZE_CHECKS
+from builder.blueprint.checks.stacks import STACK_CHECKS
 from builder.blueprint.checks.text import TEXT_CHECKS
 from builder.blueprint.checks.training import TRAINING_CHECKS
 from builder.blueprint.nodes import KeyPath, Mapping, Place, descend
@@ -20,7 +22,7 @@ def check(
 
     A finding about a tainted field is left out: its value is not what the user wrote.
     """
-    checks = (*MODEL_CHECKS, *TEXT_CHECKS, *TRAINING_CHECKS)
+    checks = (*ATTENTION_CHECKS, *STACK_CHECKS, *SIZE_CHECKS, *TEXT_CHECKS, *TRAINING_CHECKS)
     findings = [finding for each in checks for finding in each(blueprint)]
     sound = [found for found in findings if not any(map(is_tainted, found.inputs))]
     return [_problem(finding, tree) for finding in sound]

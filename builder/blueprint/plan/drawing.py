@@ -6,7 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, assert_never
 
-from builder.blueprint.model import Causal, Decoder, Encoder, Full, Mask, Model, Window
+from builder.blueprint.model import (
+    Block,
+    Causal,
+    Decoder,
+    Encoder,
+    Full,
+    Mask,
+    Model,
+    Prefix,
+    Window,
+)
 from builder.blueprint.plan.blocks import spoken
 from builder.blueprint.section import at_layer
 
@@ -59,20 +69,23 @@ def draw_stack(name: str, stack: Encoder | Decoder) -> tuple[Drawing, ...]:
     """Each mask of one stack, with the layers that use it where they are not all."""
     masks = [_effective(at_layer(stack.mask, layer), stack) for layer in range(stack.layers)]
     distinct = list(dict.fromkeys(masks))
+    is_causal = isinstance(stack, Decoder)
     if len(distinct) == 1:
-        return (draw(distinct[0], (name,)),)
+        return (draw(distinct[0], (name,), is_causal=is_causal),)
+    users = {mask: [i for i, each in enumerate(masks) if each == mask] for mask in distinct}
     return tuple(
-        draw(mask, (f"{name} {spoken([i for i, each in enumerate(masks) if each == mask])}",))
-        for mask in distinct
+        draw(mask, (f"{name} {spoken(layers)}",), is_causal=is_causal)
+        for mask, layers in users.items()
     )
 
 
-def draw(mask: Mask, stacks: Sequence[str] = ()) -> Drawing:
-    """The picture of one mask."""
+def draw(mask: Mask, stacks: Sequence[str] = (), *, is_causal: bool = False) -> Drawing:
+    """The picture of one mask; `is_causal` hides what lies ahead, as every decoder does."""
     step = max(1, -(-_reach(mask) // REACH))
 
     def cell(query: int, key: int) -> str:
-        return SEEN if sees(mask, query * step, key * step) else UNSEEN
+        seen = sees(mask, query * step, key * step) and (key <= query or not is_causal)
+        return SEEN if seen else UNSEEN
 
     rows = tuple("".join(cell(query, key) for key in range(SIZE)) for query in range(SIZE))
     return Drawing(tuple(stacks), in_words(mask), step, rows)
@@ -85,8 +98,12 @@ def sees(mask: Mask, query: int, key: int) -> bool:
             return True
         case Causal():
             return key <= query
-        case Window(before=before, after=after):
-            return -before <= key - query <= after
+        case Window(before=before, after=after, global_tokens=everyone):
+            return -before <= key - query <= after or min(query, key) < everyone
+        case Block(size=size):
+            return query // size == key // size
+        case Prefix(length=length):
+            return key <= query or max(query, key) < length
         case unreachable:
             assert_never(unreachable)
 
@@ -96,8 +113,13 @@ def in_words(mask: Mask) -> str:
     match mask:
         case Full() | Causal():
             return mask.kind
-        case Window(before=before, after=after):
-            return f"window {before:,} before, {after:,} after"
+        case Window(before=before, after=after, global_tokens=everyone):
+            seen = f", {everyone:,} global" if everyone else ""
+            return f"window {before:,} before, {after:,} after{seen}"
+        case Block(size=size):
+            return f"block of {size:,}"
+        case Prefix(length=length):
+            return f"prefix of {length:,}"
         case unreachable:
             assert_never(unreachable)
 
@@ -116,7 +138,11 @@ def _reach(mask: Mask) -> int:
     match mask:
         case Full() | Causal():
             return 0
-        case Window(before=before, after=after):
-            return max(before, after)
+        case Window(before=before, after=after, global_tokens=everyone):
+            return max(before, after, everyone)
+        case Block(size=size):
+            return size
+        case Prefix(length=length):
+            return length
         case unreachable:
             assert_never(unreachable)

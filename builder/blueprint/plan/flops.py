@@ -64,17 +64,19 @@ def count_flops(blocks: Iterable[Block], lengths: Lengths) -> dict[str, Flops]:
 
     Sequences are as long as `lengths`.
     """
-    counted = {block.name: _flops(block, lengths) * block.copies for block in blocks}
+    counted = {block.name: _flops(block, lengths) * block.uses for block in blocks}
     return {name: flops for name, flops in counted.items() if flops.source or flops.target}
 
 
 def _flops(block: Block, lengths: Lengths) -> Flops:
     """The operations of one layer of the block."""
     matrices = {
-        name: Amount.of(shape) * 2 for name, shape in block.shapes.items() if len(shape) > 1
+        name: Amount.of(shape) * 2
+        for name, shape in block.shapes.items()
+        if len(shape) > 1 and name != "relative_keys"
     }
     match block.kind:
-        case "table" | "norms":
+        case "table" | "vectors":
             return Flops()
         case "cross-attention":
             read = matrices["k_proj"] + matrices["v_proj"]
@@ -91,6 +93,10 @@ def _flops(block: Block, lengths: Lengths) -> Flops:
 
 
 def _attended(block: Block, keys: int) -> Amount:
-    """The scores and the mixture of one query, over all heads."""
+    """The scores and the mixture of one query, over all heads.
+
+    A query meets each vector of a distance once, however many keys stand there.
+    """
     scores, mixture = block.shapes["q_proj"][1], block.shapes["out_proj"][0]
-    return (Amount.of((scores,)) + Amount.of((mixture,))) * (2 * keys)
+    distances, _ = block.shapes.get("relative_keys", (0, 0))
+    return Amount.of((scores, 2 * keys + 2 * int(distances))) + Amount.of((mixture, 2 * keys))

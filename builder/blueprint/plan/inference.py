@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from builder.blueprint.model import Attention, Decoder, head_widths
+from builder.blueprint.model import Attention, Decoder, head_widths, kv_heads
 from builder.blueprint.plan.amount import Amount
 from builder.blueprint.plan.blocks import Block
-from builder.blueprint.section import at_layer
 
 FLOAT32, FLOAT16 = 4, 2
 """Bytes."""
@@ -31,7 +30,7 @@ def cache_bytes(decoder: Decoder, d_model: int) -> CacheBytes:
 
     def size(attention: Attention) -> int:
         return FLOAT32 * sum(
-            at_layer(attention.heads, layer) * sum(head_widths(attention, d_model, layer))
+            kv_heads(attention, layer) * sum(head_widths(attention, d_model, layer))
             for layer in range(decoder.layers)
         )
 

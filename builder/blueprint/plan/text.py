@@ -67,10 +67,17 @@ def _row(block: Block, flops_by_block: Mapping[str, Flops]) -> tuple[str, ...]:
     flops = flops_by_block.get(block.name, Flops())
     return (
         block.name,
-        str(block.copies) if block.copies > 1 else "",
+        _layers(block),
         f"= {block.tied_to}" if block.tied_to else str(block.parameters),
         *(amount.short() if amount else "" for amount in (flops.source, flops.target)),
     )
+
+
+def _layers(block: Block) -> str:
+    """How many layers there are, and if they share their weights."""
+    if block.uses == 1:
+        return ""
+    return str(block.uses) if block.copies == block.uses else f"{block.uses} sharing"
 
 
 def _totals(plan: Plan) -> Iterator[str]:

@@ -1,0 +1,1 @@
+"""Random blueprints, and what must hold of every one of them."""
