@@ -10,6 +10,7 @@ from builder.blueprint.blueprint import Blueprint
 from builder.blueprint.load import parse_blueprint
 from builder.blueprint.model import Full, Rotary, Window, head_widths
 from builder.blueprint.plan import make_plan
+from builder.blueprint.plan.blocks import spoken
 from builder.blueprint.section import at_layer
 from builder.blueprint.write import dump_blueprint
 from builder.errors import Problem
@@ -72,6 +73,21 @@ def test_blocks_that_differ_are_counted_apart(parse: Parse) -> None:
     assert blocks["encoder attention"].copies == 5  # the same shapes, whatever the heads
     assert blocks["encoder feed-forward, layers 1, 4"].copies == 2
     assert blocks["encoder feed-forward, layer 3"].shapes["in_proj"] == (16, 24)
+
+
+@pytest.mark.parametrize(
+    ("layers", "words"),
+    [
+        ([1], "layer 2"),
+        ([0, 2], "layers 1, 3"),
+        ([0, 2, 3, 4], "layers 1, 3-5"),
+        ([0, 1, 2, 3], "layers 1-4"),
+        ([1, 4, 7, 10], "layers 2, 5 … 11"),
+        ([1, 4, 7, 11], "layers 2, 5, 8, 12"),
+    ],
+)
+def test_layers_in_words(layers: list[int], words: str) -> None:
+    assert spoken(layers) == words
 
 
 @pytest.mark.parametrize(

@@ -43,6 +43,17 @@ def test_bundled_plans_are_narrow(name: str) -> None:
     assert max(map(len, lines_of(load_blueprint(name)))) <= WIDTH
 
 
+def test_pictures_of_many_masks_are_narrow_and_whole(parse: Parse) -> None:
+    masks = [f"{{kind: window, before: {before}}}" for before in range(1, 40, 7)]
+    blueprint = parse("", f"model.encoder.mask=[{', '.join(masks)}]")
+    lines = lines_of(blueprint)
+
+    assert max(map(len, lines)) <= WIDTH
+    start = next(i for i, line in enumerate(lines) if line.startswith("masks"))
+    cells = sum(line.count("■") for line in lines[start + 1 :])
+    assert cells == sum("".join(each.rows).count("■") for each in make_plan(blueprint).masks)
+
+
 def test_huge_plans_with_unknown_vocabularies_are_narrow(parse: Parse) -> None:
     lines = lines_of(parse("", *HUGE))
     assert max(map(len, lines)) <= WIDTH

@@ -194,7 +194,11 @@ def _layers(
 
 
 def spoken(layers: Sequence[int]) -> str:
-    """Layers, counted from 0 here and from 1 by people: `layer 2`, `layers 1, 3-5`."""
+    """Layers, counted from 0 here and from 1 by people: `layer 2`, `layers 1, 3-5`, `1, 3 … 11`."""
+    noun = "layer" if len(layers) == 1 else "layers"
+    step = layers[1] - layers[0] if len(layers) > 3 else 1
+    if step > 1 and list(layers) == [*range(layers[0], layers[-1] + 1, step)]:
+        return f"{noun} {layers[0] + 1}, {layers[1] + 1} … {layers[-1] + 1}"
     runs: list[list[int]] = []
     for layer in layers:
         if runs and runs[-1][-1] == layer - 1:
@@ -202,7 +206,7 @@ def spoken(layers: Sequence[int]) -> str:
         else:
             runs.append([layer])
     texts = [f"{run[0] + 1}-{run[-1] + 1}" if len(run) > 1 else f"{run[0] + 1}" for run in runs]
-    return f"{'layer' if len(layers) == 1 else 'layers'} {', '.join(texts)}"
+    return f"{noun} {', '.join(texts)}"
 
 
 def _attention(attention: Attention, d_model: int, layer: int) -> Shapes:

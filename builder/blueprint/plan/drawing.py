@@ -40,10 +40,10 @@ class Drawing:
     rows: tuple[str, ...]
 
     @property
-    def caption(self) -> tuple[str, str]:
-        """Whose mask it is, and the mask in words."""
-        scale = f"; a cell is {self.step:,} tokens" if self.step > 1 else ""
-        return " and ".join(self.stacks) + scale, self.mask
+    def caption(self) -> tuple[str, str, str]:
+        """Whose mask it is, the mask in words, and the size of a cell."""
+        scale = f"a cell is {self.step:,} tokens" if self.step > 1 else ""
+        return " and ".join(self.stacks), self.mask, scale
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""

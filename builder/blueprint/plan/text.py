@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import zip_longest
 from textwrap import wrap
 
 from builder.blueprint.blueprint import Blueprint
@@ -21,6 +20,8 @@ WIDTH = 100
 """Columns."""
 LABEL = 26
 """Columns of what a line is about."""
+GAP = 4
+"""Columns between two pictures."""
 NO_BREAK = "\N{NO-BREAK SPACE}"
 
 
@@ -138,12 +139,29 @@ def _clock(seconds: float) -> str:
 
 
 def _masks(masks: Sequence[Drawing]) -> Iterator[str]:
-    """The pictures side by side."""
-    columns = [[*mask.caption, *(" ".join(row) for row in mask.rows)] for mask in masks]
-    width = max(len(line) for column in columns for line in column) + 4
+    """The pictures side by side, as many as fit."""
     yield "masks: each row may attend to the columns marked ■, padding apart"
-    for lines in zip_longest(*columns):
-        yield "".join(f"{line:<{width}}" for line in lines).rstrip()
+    captions = [[line for text in mask.caption for line in wrap(text, WIDTH)] for mask in masks]
+    height = max(map(len, captions))
+    beside: list[list[str]] = []
+    for mask, caption in zip(masks, captions, strict=True):
+        blank = [""] * (height - len(caption))
+        column = [*caption, *blank, *(" ".join(row) for row in mask.rows)]
+        if beside and sum(map(_width, [*beside, column])) - GAP > WIDTH:
+            yield from [*_side_by_side(beside), ""]
+            beside = []
+        beside.append(column)
+    yield from _side_by_side(beside)
+
+
+def _side_by_side(columns: Sequence[Sequence[str]]) -> Iterator[str]:
+    for lines in zip(*columns, strict=True):
+        pairs = zip(lines, columns, strict=True)
+        yield "".join(f"{line:<{_width(column)}}" for line, column in pairs).rstrip()
+
+
+def _width(column: Sequence[str]) -> int:
+    return max(map(len, column)) + GAP
 
 
 def _shapes(blocks: Iterable[Block]) -> Iterator[str]:
