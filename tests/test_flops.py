@@ -13,6 +13,9 @@ from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
 from builder.blueprint.blueprint import Blueprint
+from builder.blueprint.bundled import bundled_blueprints
+from builder.blueprint.load import load_blueprint
+from builder.blueprint.model import Vocabularies
 from builder.blueprint.plan import Plan, make_plan
 from builder.blueprint.plan.flops import Flops
 from builder.compile import compile_model
@@ -229,3 +232,19 @@ def test_a_training_step_takes_three_times_as_many(
     per_token = (total["per_source_token"]["total"], total["per_target_token"]["total"])
     expected = per_token[0] * ROWS * SOURCE + per_token[1] * ROWS * TARGET
     assert expected == pytest.approx(step, rel=0.01)
+
+
+@pytest.mark.parametrize("name", bundled_blueprints())
+def test_bundled_blueprints_are_counted_at_full_size(name: str) -> None:
+    """On the meta device: no weight of these hundreds of millions is ever there."""
+    original = load_blueprint(name)
+    rows = original.model.vocab_size or Vocabularies(source=1_000, target=1_000)
+    model = original.model.model_copy(update={"vocab_size": rows})
+    whole = original.model_copy(update={"model": model})
+    network, plan = on_meta(whole).eval(), make_plan(whole)
+    source, target = plan.lengths.source, plan.lengths.target
+
+    assert plan.parameters.fixed == sum(p.numel() for p in network.parameters())
+    ids = [torch.zeros(1, n, dtype=torch.long, device="meta") for n in (source, target)]
+    flops = plan.flops.source.fixed * source + plan.flops.target.fixed * target
+    assert flops == pytest.approx(counted(lambda: network(*ids)), rel=0.01)
