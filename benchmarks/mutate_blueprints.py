@@ -6,6 +6,7 @@ import argparse
 import random
 import re
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from builder.blueprint.bundled import bundled_blueprints
@@ -13,7 +14,7 @@ from builder.blueprint.load import load_blueprint, parse_blueprint
 from builder.blueprint.template import Draft, write_draft
 from builder.blueprint.write import dump_blueprint
 from builder.errors import BlueprintError
-from damages import DAMAGES, Damaged, entries
+from damages import DAMAGES, Damaged, Entry, entries
 from frame import finish, print_table
 
 UNUSUAL = """
@@ -100,8 +101,7 @@ def main() -> None:
     verdicts: dict[str, list[Verdict]] = defaultdict(list)
     for number in range(options.count):
         kind = list(DAMAGES)[number % len(DAMAGES)]
-        text, found = draw.choice(texts)
-        damaged = DAMAGES[kind](draw, text, found)
+        damaged = damage(draw, kind, texts)
         verdict = judge(damaged)
         verdicts[kind].append(verdict)
         has_fault = verdict.outcome != "right" or (damaged.meant and not verdict.advised)
@@ -109,6 +109,15 @@ def main() -> None:
             options.show -= 1
             show(kind, damaged, verdict)
     report(verdicts)
+
+
+def damage(draw: random.Random, kind: str, texts: Sequence[tuple[str, list[Entry]]]) -> Damaged:
+    """Damage one of the blueprints; another one where it has nothing that can be damaged so."""
+    while True:
+        try:
+            return DAMAGES[kind](draw, *draw.choice(texts))
+        except IndexError:
+            continue
 
 
 def show(kind: str, damaged: Damaged, verdict: Verdict) -> None:
