@@ -182,18 +182,30 @@ def constraints(metadata: Iterable[Any]) -> Iterator[Any]:
 
 
 def _range(metadata: tuple[Any, ...]) -> str:
-    text = ""
-    for bound in constraints(metadata):
+    """The bounds in words; where two limit the same end, the narrower one."""
+    least, most = "", ""
+    for bound in sorted(constraints(metadata), key=_width_of, reverse=True):
         match bound:
             case Ge(ge=limit):
-                text += f" from {_number(limit)}"
+                least = f" from {_number(limit)}"
             case Gt(gt=limit):
-                text += f" above {_number(limit)}"
+                least = f" above {_number(limit)}"
             case Le(le=limit):
-                text += f" to {_number(limit)}"
+                most = f" to {_number(limit)}"
             case Lt(lt=limit):
-                text += f" and below {_number(limit)}"
-    return text
+                most = f" and below {_number(limit)}"
+    return least + most
+
+
+def _width_of(bound: Any) -> float:
+    """How much a bound allows, among those of the same end."""
+    match bound:
+        case Le(le=limit) | Lt(lt=limit):
+            return float(limit)  # type: ignore[arg-type]
+        case Ge(ge=limit) | Gt(gt=limit):
+            return -float(limit)  # type: ignore[arg-type]
+        case _:
+            return 0.0
 
 
 def _number(limit: Any) -> str:

@@ -101,6 +101,11 @@ def positions(keys: str, more: str = "") -> str:
         ),
         (positions("kind: relative_bias, buckets: 7"), "model.encoder.positions.buckets", "even"),
         (
+            positions("kind: relative_bias, max_distance: 2147483647"),
+            "model.encoder.positions.max_distance",
+            "a whole number from 1 to 65,536",
+        ),
+        (
             positions("kind: relative_bias, max_distance: 8"),
             "model.encoder.positions.max_distance",
             "above 8",
