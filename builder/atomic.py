@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -31,6 +31,32 @@ def write_bytes(path: Path, data: bytes) -> None:
 def write_text(path: Path, text: str) -> None:
     """Write `text` to `path` as UTF-8; see `write_bytes`."""
     write_bytes(path, text.encode())
+
+
+def replace(moves: Sequence[tuple[Path, Path]]) -> None:
+    """Let each draft take its place, one right after another; where one fails, the old files stay.
+
+    Drafts lie in folders of their own, which keep the old files until they are removed. The last
+    place is never empty meanwhile; the others may be for a moment.
+    """
+    for draft, _ in moves:
+        _sync(draft)
+    kept = [(draft, draft.with_name(f"{draft.name}.old"), place) for draft, place in moves[:-1]]
+    last, end = moves[-1]
+    try:
+        for draft, old, place in kept:
+            if os.path.lexists(place):
+                place.replace(old)
+            draft.replace(place)
+        last.replace(end)
+    finally:
+        for draft, old, place in kept if last.exists() else []:
+            if os.path.lexists(old):
+                old.replace(place)
+            elif not draft.exists():
+                place.unlink()
+    for folder in {place.parent for _, place in moves}:
+        _sync(folder)
 
 
 @contextmanager

@@ -66,6 +66,10 @@ class PackageError(BuilderError):
     """An ONNX package that is not ours, is damaged, or cannot take the input given."""
 
 
+class DamageError(PackageError):
+    """An ONNX package whose content is not what its digest was made of."""
+
+
 class MissingExtra(BuilderError):
     """A command that needs packages which the plain install leaves out."""
 
@@ -85,10 +89,6 @@ class TrainingFailure(Failure):
 
 class ProofFailure(Failure):
     """An exported file that does not do what the trained model does."""
-
-
-class SizeFailure(Failure):
-    """A trained model that is too large for the one file it is to become."""
 
 
 class MemoryFailure(Failure):

@@ -55,22 +55,28 @@ def evaluate(
     """Score a run folder or an ONNX file on `files`, a source and a target.
 
     Without them the run's test pairs serve, or else its validation pairs; an ONNX file's run is
-    the folder it lies in. `overrides` say where they are, as in `data.test.path=FILE`. `progress`
-    is called with the pairs done and all pairs.
+    the folder it lies in. `overrides` say where they are, as in `data.test.path=FILE`, and how the
+    model is to write, as `open_writer` takes it. `progress` is called with the pairs done and all
+    pairs.
 
     Raises:
         BlueprintError: `overrides` change something else, or are wrong.
         DataError: There are no pairs, or the model cannot read one.
         RunError, PackageError: The model cannot be used.
     """
-    if files and overrides:
-        raise DataError("`--set` names other pairs of the run, two files name theirs: choose one")
-    allow_only(overrides, "data", reason="a model is scored as it is")
-    generate = open_writer(model, threads=threads)
-    pairs = read_parallel(*files) if files else _held_out(model, overrides)
+    search, places = _sorted_out(overrides)
+    if files and places:
+        raise DataError("`--set data.…` and two files name pairs: choose one")
+    generate = open_writer(model, threads=threads, overrides=search)
+    pairs = read_parallel(*files) if files else _held_out(model, places)
     if not len(pairs):
         raise DataError(f"{printable(pairs.origin)}: no pairs to evaluate on")
     outputs = _write(generate, pairs.sources, progress)
+    return _evaluation(pairs, outputs, samples)
+
+
+def _evaluation(pairs: Pairs, outputs: Sequence[Output], samples: int) -> Evaluation:
+    """How well `outputs` are what the pairs say, with so many samples."""
     texts = [output.text for output in outputs]
     has_bleu = find_spec("sacrebleu") is not None
     return Evaluation(
@@ -83,6 +89,13 @@ def evaluate(
         note=pairs.note,
         samples=_samples(pairs, texts, samples),
     )
+
+
+def _sorted_out(overrides: Sequence[str]) -> tuple[list[str], list[str]]:
+    """What changes the search, and what says where the pairs are."""
+    allow_only(overrides, "data", "generation", reason="a model is scored as it was trained")
+    search = [text for text in overrides if text.strip().startswith("generation")]
+    return search, [text for text in overrides if text not in search]
 
 
 def _write(

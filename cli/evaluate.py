@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from builder.wording import counted
-from cli.options import DataOverrides, Json, Model, Threads
+from cli.options import EvaluationOverrides, Json, Model, Threads
 from cli.streams import write_results
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def evaluate(
     target: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Their right outputs, line by line.")
     ] = None,
-    overrides: DataOverrides = None,
+    overrides: EvaluationOverrides = None,
     samples: Annotated[int, typer.Option(min=0, help="Samples to show.")] = 5,
     as_json: Json = False,
     threads: Threads = None,
@@ -36,12 +36,11 @@ def evaluate(
     """Score a run or an exported file on held-out pairs.
 
     They are --source and --target, or else the run's test or validation pairs, whose place
-    --set data.test.path=FILE changes. The run of an ONNX file is the folder it lies in.
+    --set data.test.path=FILE changes. The run of an ONNX file is the folder it lies in. --set
+    generation.beams=8 and the like change how outputs are searched.
     """
     if (source is None) != (target is None):
         raise typer.BadParameter("--source and --target come together")
-    if source and overrides:
-        raise typer.BadParameter("--set names pairs of the run, --source and --target others")
     from builder.evaluate import evaluate as evaluate_model
 
     files = (source, target) if source and target else None

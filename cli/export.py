@@ -1,4 +1,4 @@
-"""`transom export`: a trained run into one ONNX file."""
+"""`transom export`: a trained run into one ONNX file, or two where one cannot hold it."""
 
 from __future__ import annotations
 
@@ -18,6 +18,14 @@ def export(
         typer.Option(metavar="FILE", help="The file to write; RUN/NAME.onnx unless given."),
     ] = None,
     overrides: FileOverrides = None,
+    precision: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WORD",
+            help="float32, float16 or int8: --set export.precision=WORD.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Write a run as one ONNX file that is proved equal to PyTorch.
 
@@ -25,11 +33,14 @@ def export(
     """
     from builder.export.export import export_run
 
-    done = export_run(run, out=out, overrides=overrides or (), say=note)
+    more = [] if precision is None else [f"export.precision={precision}"]
+    done = export_run(run, out=out, overrides=[*(overrides or ()), *more], say=note)
     ties = f", {done.proof.near_ties} by a near tie" if done.proof.near_ties else ""
     note(
         f"{done.size_bytes:,} bytes, {done.parameter_bytes:,} of them parameters; proved: "
         f"{done.proof.lines} lines come out as in PyTorch{ties}, "
         f"logits within {done.proof.logits_difference:.1e}"
     )
-    write_results([str(done.path)])
+    if done.side is not None:
+        note("the weights do not fit into one ONNX file: both files belong together, side by side")
+    write_results([str(path) for path in (done.path, done.side) if path is not None])

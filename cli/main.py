@@ -25,8 +25,10 @@ from cli.list import list_blueprints
 from cli.new import new
 from cli.run import run
 from cli.schema import schema
+from cli.score import score
 from cli.streams import note, open_closed, use_utf8, write_results
 from cli.train import train
+from cli.verify import verify
 
 FAILED, WRONG_USAGE, INTERRUPTED, TERMINATED = 1, 2, 130, 143
 """Exit codes beside 0 for done and 2 for a user's mistake; see also `streams.READER_GONE`."""
@@ -42,11 +44,14 @@ NEEDS_LESS = {
     "a lower `data.max_length` or a smaller model needs less",
     "run": "shorter lines or a lower `--max-length` need less",
     "evaluate": "shorter lines need less",
+    "score": "shorter lines need less",
 }
 """What helps a command whose memory ran out; nothing but a smaller model helps the others."""
 
 SUMMARIES = {
     "run": "Read lines and write one for each, with a run or an ONNX file.",
+    "score": "Write how likely a model finds each target of given pairs.",
+    "verify": "Check that an exported file writes what it wrote at export.",
     "new": "Write a commented blueprint to start from.",
     "data": "Print what a model will see of a blueprint's data.",
     "diff": "Compare two blueprints or runs in meaning.",
@@ -63,7 +68,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (check, build, train, export, run, evaluate, new, data, diff, schema):
+for command in (check, build, train, export, run, evaluate, score, verify, new, data, diff, schema):
     app.command(short_help=SUMMARIES.get(command.__name__))(command)
 app.command("list")(list_blueprints)
 

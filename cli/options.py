@@ -33,8 +33,12 @@ FileOverrides = Annotated[
     list[str] | None,
     _set("Change export.* or generation.* in this file alone", "generation.max_length.plus=10"),
 ]
-DataOverrides = Annotated[
-    list[str] | None, _set("Say where the run's pairs are now", "data.test.path=FILE")
+EvaluationOverrides = Annotated[
+    list[str] | None,
+    _set("Say where the run's pairs are, or change generation.*", "data.test.path=FILE"),
+]
+GenerationOverrides = Annotated[
+    list[str] | None, _set("Change generation.* for this call alone", "generation.beams=8")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 Model = Annotated[

@@ -54,7 +54,11 @@ def test_help_loads_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    "command", ["build", "train", "export", "run", "evaluate", "new", "data", "diff", "schema"]
+    "command",
+    [
+        *("build", "train", "export", "run", "evaluate", "score", "verify"),
+        *("new", "data", "diff", "schema"),
+    ],
 )
 def test_help_of_a_command_loads_no_engine(command: str) -> None:
     """Typer itself loads pydantic to read arguments."""
@@ -90,13 +94,13 @@ def functions(text: str) -> Iterator[tuple[str, int]]:
 def test_control_ids_are_the_same_in_every_room() -> None:
     """The rooms may not import one another, so each has its own."""
     from builder.nn import transformer
-    from builder.search import greedy
+    from builder.search import found
     from builder.text import control
 
     assert (control.PAD_ID, control.BOS_ID, control.EOS_ID, control.UNK_ID) == (0, 1, 2, 3)
     assert len(control.CONTROL_NAMES) == 4
     assert (transformer.PAD_ID, transformer.BOS_ID) == (control.PAD_ID, control.BOS_ID)
-    assert (greedy.PAD_ID, greedy.BOS_ID, greedy.EOS_ID) == (
+    assert (found.PAD_ID, found.BOS_ID, found.EOS_ID) == (
         control.PAD_ID,
         control.BOS_ID,
         control.EOS_ID,

@@ -152,3 +152,39 @@ def test_a_kill_leaves_the_old_file_and_no_folder(tmp_path: Path) -> None:
         pass
     assert (tmp_path / "file").read_text() == "new"
     assert (tmp_path / "folder").is_dir()
+
+
+def drafts_of(folder: Path, *contents: bytes) -> list[tuple[Path, Path]]:
+    """Drafts in a folder of their own, and their places in `folder`."""
+    room = folder / "drafts"
+    room.mkdir()
+    moves = [(room / str(n), folder / f"file {n}") for n in range(len(contents))]
+    for (draft, _), content in zip(moves, contents, strict=True):
+        draft.write_bytes(content)
+    return moves
+
+
+@pytest.mark.parametrize("had_old", [True, False])
+@pytest.mark.parametrize("fails_at", [None, 0, 1, 2])
+def test_files_that_belong_together_change_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, had_old: bool, fails_at: int | None
+) -> None:
+    moves = drafts_of(tmp_path, b"new 0", b"new 1", b"new 2")
+    places = [place for _, place in moves]
+    for place in places if had_old else []:
+        place.write_bytes(b"old")
+    honest = Path.replace
+
+    def replace(path: Path, target: Path) -> Path:
+        if fails_at is not None and path == moves[fails_at][0]:
+            raise Interruption
+        return honest(path, target)
+
+    monkeypatch.setattr(Path, "replace", replace)
+    if fails_at is None:
+        atomic.replace(moves)
+        assert [place.read_bytes() for place in places] == [b"new 0", b"new 1", b"new 2"]
+        return
+    with pytest.raises(Interruption):
+        atomic.replace(moves)
+    assert [place.read_bytes() for place in places if place.exists()] == [b"old"] * 3 * had_old

@@ -28,7 +28,6 @@ def test_a_mistake_exits_with_2_and_a_failure_with_1() -> None:
         Failure,
         errors.TrainingFailure,
         errors.ProofFailure,
-        errors.SizeFailure,
         errors.MemoryFailure,
     }
     for each in tree(BuilderError):

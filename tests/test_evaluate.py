@@ -100,9 +100,9 @@ def test_names_the_key_of_a_missing_file(
 
 @pytest.mark.parametrize(
     "override",
-    ["generation.max_length=5", "training.steps=5", "model={d_model: 8}", "nonsense", "dat.x=1"],
+    ["export.opset=20", "training.steps=5", "model={d_model: 8}", "nonsense", "dat.x=1"],
 )
-def test_only_the_place_of_the_pairs_can_be_set(
+def test_only_the_place_of_the_pairs_and_the_search_can_be_set(
     write_echo: WriteEcho, tmp_path: Path, override: str
 ) -> None:
     package = write_echo()

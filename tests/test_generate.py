@@ -7,14 +7,14 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from builder import generate
-from builder.blueprint.generation import Greedy
+from builder.blueprint.generation import Beam, Greedy
 from builder.blueprint.model import Model
 from builder.compile import compile_model
 from builder.errors import DataError
-from builder.generate import generate_ids, generate_lines, length_rule, pad
+from builder.generate import Generator, generate_lines, pad
 from builder.nn.transformer import Transformer
 from builder.text.learn import learn_tokenizer
-from builder.text.output import Output
+from builder.text.output import Output, Scored
 from builder.text.tokenizer import TextTokenizer
 
 EMPTY = Output("", 0.0, 0, ended=True)
@@ -52,7 +52,7 @@ Tokenizers = tuple[TextTokenizer, TextTokenizer]
 
 def by_itself(model: Transformer, tokenizers: Tokenizers, line: str) -> Output:
     source, target = tokenizers
-    found = generate_ids(model, torch.tensor(source.encode([line])), strategy=SHORT)
+    found = Generator.of(model, tokenizers, SHORT).ids(torch.tensor(source.encode([line])))
     ids = found.target_ids[0, 0].tolist()
     return Output(
         target.decode([ids])[0],
@@ -113,7 +113,9 @@ def test_limits_count_the_end_and_cut_each_row_on_its_own(tokenizers: Tokenizers
         model.output_bias[2] = -1e4  # an end is never written
 
     ours = generate_lines(model, tokenizers, ["a", "abcd", "ab"], strategy=SHORT)
-    asked = generate_lines(model, tokenizers, ["a", "abcd", "ab"], strategy=SHORT, max_length=7)
+    asked = generate_lines(
+        model, tokenizers, ["a", "abcd", "ab"], strategy=SHORT, asked={"max_length": 7}
+    )
 
     assert [generation.length for generation in ours] == [2 + 4, 5 + 4, 3 + 4]
     assert [generation.length for generation in asked] == [6, 7, 7]
@@ -146,16 +148,17 @@ def test_the_target_s_positions_are_a_limit(tokenizers: Tokenizers) -> None:
     ours = generate_lines(model, tokenizers, ["a", "abcdabcd"], strategy=SHORT)
 
     assert [generation.length for generation in ours] == [6, 6]
-    assert length_rule(SHORT, model).ceiling == 6
 
 
 def test_generating_twice_gives_the_same_and_no_gradients(tokenizers: Tokenizers) -> None:
     model = network(tokenizers)
 
-    found = generate_ids(model, torch.tensor([[4, 5, 2]]), strategy=SHORT)
+    generator = Generator.of(model, tokenizers, SHORT)
+
+    found = generator.ids(torch.tensor([[4, 5, 2]]))
 
     assert not found.scores.requires_grad
-    again = generate_ids(model, torch.tensor([[4, 5, 2]]), strategy=SHORT)
+    again = generator.ids(torch.tensor([[4, 5, 2]]))
     assert all(torch.equal(a, b) for a, b in zip(found, again, strict=True))
 
 
@@ -182,3 +185,96 @@ def test_outputs_leave_their_device_together(tokenizers: Tokenizers) -> None:
 
 def test_sequences_are_padded_on_the_right() -> None:
     assert pad([[5, 2], [6, 7, 8, 2], [2]]).tolist() == [[5, 2, 0, 0], [6, 7, 8, 2], [2, 0, 0, 0]]
+
+
+BEAMS = Beam.model_validate(
+    {"kind": "beam", "beams": 3, "n_best": 3, "length_penalty": 0, "max_length": {"plus": 4}}
+)
+
+
+def test_outputs_begin_as_told(tokenizers: Tokenizers) -> None:
+    for strategy in (SHORT, BEAMS):
+        generator = Generator.of(network(tokenizers), tokenizers, strategy)
+        lines = ["abc", "", "cab dab", "bad"]
+
+        for rows in generator.lines(lines, prefix="31")[::2]:
+            assert all(one.text.startswith("31") for one in rows)
+        first, empty, second, third = generator.lines(lines, prefix=["3 1", "9", "", "77777"])
+        assert all(one.text.startswith("3 1") for one in first)
+        assert all(one.text.startswith("77777") for one in third)
+        assert empty == [EMPTY]
+        free = generator.lines(lines)
+        assert [one.text for one in second] == [one.text for one in free[2]]
+
+
+def test_a_beginning_longer_than_its_output_is_refused(tokenizers: Tokenizers) -> None:
+    generator = Generator.of(network(tokenizers), tokenizers, SHORT)
+
+    assert len(generator.lines(["a", ""], prefix="12345")) == 2  # the limit is 2 + 4 tokens
+    with pytest.raises(DataError, match=r"line 9: .*\b6\b.*\b6\b"):
+        generator.lines(["abc", "a"], prefix="123456", first_line=8)
+    with pytest.raises(DataError, match=r"line 1: .*\b3\b.*\b3\b"):
+        generator.lines(["abc"], prefix="123", asked={"max_length": 3})
+    with pytest.raises(DataError, match="'z'"):
+        generator.lines(["abc"], prefix="1z")
+
+
+def test_beams_have_the_scores_of_forced_targets(tokenizers: Tokenizers) -> None:
+    target, model = tokenizers[1], network(tokenizers)
+    with torch.no_grad():
+        model.output_bias[2] = 2.0  # ends come early
+    strategy = BEAMS.model_copy(update={"suppress_unknown": True})
+    generator = Generator.of(model, tokenizers, strategy)
+    compared = 0
+    for line in WORDS:
+        (row,) = generator.lines([line])
+        assert len({one.text for one in row}) == len(row)
+        assert [one.score for one in row] == sorted((one.score for one in row), reverse=True)
+        again = [
+            one  # its text stands for its tokens and no others
+            for one in row
+            if one.ended and len(target.encode([one.text])[0]) == one.length
+        ]
+        scored = generator.score([(line, one.text) for one in again])
+        assert [one.log_prob for one in scored] == pytest.approx([one.score for one in again])
+        compared += len(again)
+    assert compared > 3
+
+
+def test_scores_are_sums_of_log_probabilities(tokenizers: Tokenizers) -> None:
+    source, target = tokenizers
+    model = network(tokenizers)
+    pairs = [("abc", "31"), ("", ""), ("cab dab", "12345678 9"), ("a", ""), ("bad", "§")]
+    generator = Generator.of(model, tokenizers, SHORT)
+
+    ours = generator.score(pairs)
+
+    for (line, text), one in zip(pairs, ours, strict=True):
+        if not line:
+            assert one == Scored(0.0, 0)
+            continue
+        ids = target.encode([text])[0]
+        before = torch.tensor([[1, *ids[:-1]]])
+        with torch.no_grad():
+            logits = model(torch.tensor(source.encode([line])), before)[0]
+        expected = sum(float(row.log_softmax(-1)[i]) for row, i in zip(logits, ids, strict=True))
+        assert one.log_prob == pytest.approx(expected, rel=1e-9)
+        assert one.length == len(ids)
+    with pytest.raises(DataError, match="line 4: "):
+        generator.score([("a", "1"), ("", "1")], first_line=3)
+
+
+def test_targets_beyond_the_positions_are_refused(tokenizers: Tokenizers) -> None:
+    generator = Generator.of(network(tokenizers, decoder=LEARNED), tokenizers, SHORT)
+
+    assert generator.score([("a", "12345")])[0].length == 6
+    with pytest.raises(DataError, match=r"line 2: 7 tokens.* 6 positions"):
+        generator.score([("a", "1"), ("a", "123456")])
+
+
+@pytest.mark.parametrize("token", ["z", "12"])
+def test_what_cannot_be_suppressed_names_its_key(tokenizers: Tokenizers, token: str) -> None:
+    strategy = SHORT.model_copy(update={"suppress_tokens": ["1", token]})
+
+    with pytest.raises(DataError, match=rf"^generation\.suppress_tokens: '{token}'"):
+        Generator.of(network(tokenizers), tokenizers, strategy)

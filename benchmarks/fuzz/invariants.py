@@ -121,6 +121,26 @@ def cache_changes_nothing(_: Blueprint, network: Transformer) -> None:
         close(scores, logits[:, time])
 
 
+def targets_share_a_cache(_: Blueprint, network: Transformer) -> None:
+    """Several targets of one source in one cache score as each does alone."""
+    source, target = _batch()
+    targets = torch.stack([target, 3 + (target + 1) % 5], dim=1)  # [batch, beam, target]
+    targets[:, :, 0] = target[:, :1]
+    logits = [network(source, targets[:, beam]) for beam in range(2)]
+    memory, caches = network.remember(source), network.empty_caches(source)
+    itself = torch.eye(2, dtype=torch.bool).expand(len(source), -1, -1)
+    for time in range(target.shape[1]):
+        scores, caches = network.step(
+            targets[:, :, time],
+            torch.tensor(time),
+            memory=memory,
+            caches=caches,
+            ancestors=itself.repeat(1, 1, time),
+        )
+        for beam in range(2):
+            close(scores[:, beam], logits[beam][:, time])
+
+
 def resolved_form_is_the_same(blueprint: Blueprint, _: Transformer) -> None:
     """What is written out loads back to the same blueprint, and to the same text."""
     text = dump_blueprint(blueprint)
@@ -157,6 +177,7 @@ INVARIANTS: tuple[Invariant, ...] = (
     padding_never_leaks,
     future_never_leaks,
     cache_changes_nothing,
+    targets_share_a_cache,
     resolved_form_is_the_same,
     plan_counts_parameters,
     weights_are_saved_whole,

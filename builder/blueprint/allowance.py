@@ -31,6 +31,11 @@ def options(schema: Schema) -> Iterator[Schema]:
         yield {**schema, "type": name}
 
 
+def by_layer(option: Schema) -> bool:
+    """Whether the option is a list that is cycled over the layers."""
+    return "items" in option and "minItems" in option
+
+
 def sections(schema: Schema) -> tuple[str, ...]:
     """The definitions of the sections that may stand there, alone or in a list."""
     found: dict[str, None] = {}
@@ -64,6 +69,8 @@ def figure(option: Schema) -> str:
         case "array" if "prefixItems" in option:
             items = option["prefixItems"]
             return f"a list of {len(items)}, each {figure(items[0])}"
+        case "array" if not by_layer(option):
+            return f"a list, each {figure(option['items'])}"
     return ""
 
 

@@ -31,6 +31,7 @@ class Blueprint(Section):
     data: Data | None = None
     training: Training | None = None
     generation: Strategy = Greedy(kind="greedy")
+    """How the trained model writes, in PyTorch and in the exported file alike."""
     export: Export = Export()
 
 

@@ -11,7 +11,7 @@ from builder.blueprint.cascade import expand
 from builder.blueprint.migrate import lift
 from builder.blueprint.nodes import Mapping, Source, describe, is_blank
 from builder.blueprint.read import SIZE_LIMIT, read
-from builder.blueprint.suggest import nearest
+from builder.blueprint.slips import nearest
 from builder.errors import BlueprintError, Problem
 
 

@@ -104,6 +104,21 @@ def walk_schema(section: type[Section], path: KeyPath = ()) -> Iterator[tuple[Ke
             yield from walk_schema(member, (*path, key))
 
 
+def owners(section: type[Section], path: KeyPath = ()) -> Iterator[tuple[KeyPath, str, bool]]:
+    """Every key of the language with the `kind` of its section, and whether that is the default.
+
+    The `kind` is empty for a section that is no member of a union.
+    """
+    for key, info in fields(section).items():
+        options = members(info.annotation).items()
+        kinds = len(options) > 1
+        for kind, member in options:
+            for own in fields(member):
+                name = kind if kinds and kind_name(member) else ""
+                yield (*path, key, own), name, name == default_kind(info)
+            yield from owners(member, (*path, key))
+
+
 def words(annotation: Any) -> list[str]:
     """The words among the allowed values."""
     origin = get_origin(annotation)
@@ -127,7 +142,7 @@ def allowed(annotation: Any, metadata: tuple[Any, ...] = ()) -> str:
         return allowed(inner, (*more, *metadata))
     if origin in (Union, types.UnionType):
         return _allowed_union(annotation, metadata)
-    if origin is tuple:
+    if origin in (tuple, list):
         return _allowed_list(annotation)
     if origin is Literal:
         return ", ".join(str(value) for value in get_args(annotation))
@@ -144,6 +159,8 @@ def allowed(annotation: Any, metadata: tuple[Any, ...] = ()) -> str:
 def _allowed_list(annotation: Any) -> str:
     items = get_args(annotation)
     each = allowed(items[0])
+    if get_origin(annotation) is list:
+        return f"a list, each {each}"
     if is_by_layer(annotation):
         return f"{each}; or a list of such, cycled over the layers"
     return f"a list of {len(items)}, each {each}"

@@ -8,6 +8,7 @@ from functools import cache
 
 from builder.blueprint.inexact import ABSENT, NOTED
 from builder.blueprint.synonyms import plain
+from builder.blueprint.ties import TIES
 
 RENAMED = {
     "transom": "version format_version",
@@ -61,10 +62,12 @@ RENAMED = {
         "positional_embedding pos_embedding"
     ),
     "model.positions.buckets": "relative_attention_num_buckets num_buckets",
-    "model.positions.max_distance": "relative_attention_max_distance max_relative_distance",
+    "model.positions.max_distance relative_bias": (
+        "relative_attention_max_distance max_relative_distance"
+    ),
+    "model.positions.max_distance relative_keys": "max_relative_positions relative_positions_range",
     "model.positions.fraction": "partial_rotary_factor rotary_pct rotary_percentage",
-    "model.positions.scaling": "rope_scaling",
-    "model.positions.base": "rope_theta rotary_base rotary_theta theta",
+    "model.positions.base rotary": "rope_theta rotary_base rotary_theta theta rope_base",
     "model.dropout": (
         "dropout_rate drop_rate dropout_prob p_dropout pdrop dropout_p transformer_dropout"
     ),
@@ -81,7 +84,9 @@ RENAMED = {
         "activation_dropout relu_dropout ff_dropout ffn_dropout transformer_dropout_act"
     ),
     "model.decoder.cross_attention": "cross_attn encoder_attn encoder_attention",
-    "model.encoder.mask.before": "window window_size sliding_window attention_window local_window",
+    "model.encoder.mask.global_tokens": (
+        "globals num_globals num_global_tokens global_attention_tokens n_global"
+    ),
     "model.embeddings.tie": "weight_tying weight_tying_type tying",
     "model.embeddings.norm": (
         "layernorm_embedding normalize_embedding embedding_norm embedding_layer_norm"
@@ -161,9 +166,17 @@ RENAMED = {
     "generation": "testing decoding inference generate search",
     "generation.max_length.ratio": "max_len_a max_length_ratio",
     "generation.max_length.plus": "max_len_b max_new_tokens max_output_length",
+    "generation.min_length": "min_len min_output_length min_target_length min_decoder_length",
+    "generation.no_repeat_ngram_size": "no_repeat_ngram block_ngram_repeat",
+    "generation.beams": "beam_size beam_width num_beams n_beams generation_num_beams",
+    "generation.n_best": "num_return_sequences num_hypotheses num_samples",
+    "generation.length_penalty": "beam_alpha length_penalty_alpha",
+    "generation.temperature": "random_sampling_temp sampling_temperature",
+    "generation.top_k": "random_sampling_topk sampling_topk",
+    "generation.top_p": "random_sampling_topp sampling_topp nucleus_p",
     "export.opset": "opset_version target_opset onnx_opset",
 }
-"""Names whose value means the same here, under ours."""
+"""Names whose value means the same here, under ours; its `kind` after that where more have it."""
 
 YES = ("true", "yes", "1")
 NO = ("false", "no", "0")
@@ -197,16 +210,17 @@ TRANSLATED: dict[str, tuple[str, dict[tuple[str, ...], str]]] = {
         "model.feed_forward.activation",
         {YES: "swiglu"},
     ),
-    "share_embeddings tie_weights tie_embeddings tied_embeddings share_all_embeddings "
-    "three_way_tying tie_all_embeddings": ("model.embeddings.tie", {YES: "all", NO: "none"}),
-    "tie_word_embeddings share_decoder_embeddings tied_softmax tie_output tie_projection "
-    "share_decoder_input_output_embed": (
-        "model.embeddings.tie",
-        {YES: "target_output", NO: "none"},
+    "do_sample random_sampling sampling sample": (
+        "generation.kind",
+        {YES: "sampling", NO: "greedy"},
     ),
-    "share_source_target_embeddings share_encoder_decoder_embeddings": (
-        "model.embeddings.tie",
-        {YES: "source_target", NO: "none"},
+    "beam_search": ("generation.kind", {YES: "beam", NO: "greedy"}),
+    "greedy greedy_search greedy_decoding": ("generation.kind", {YES: "greedy", NO: "beam"}),
+    "generate_unk": ("generation.suppress_unknown", {YES: "false", NO: "true"}),
+    "ban_unk_token": ("generation.suppress_unknown", {YES: "true", NO: "false"}),
+    "quantize quantise quantization quantized int8": (
+        "export.precision",
+        {("dynamic", "static", "8bit", "8", "qint8", *YES): "int8", NO: "float32"},
     ),
     "no_scale_embedding": ("model.embeddings.scale", {YES: "false", NO: "true"}),
 }
@@ -219,6 +233,8 @@ class Foreign:
 
     ours: str = ""
     """Our key path; empty where there is none."""
+    kind: str = ""
+    """Of the section that has it, where the name says more than the key."""
     values: Mapping[str, str] = field(default_factory=dict)
     """Our values by theirs, in lower case; what is not among them means the same here."""
     note: str = ""
@@ -237,10 +253,16 @@ def _table() -> dict[str, Foreign]:
         table.update(dict.fromkeys(map(plain, names.split()), foreign))
 
     for ours, names in RENAMED.items():
-        put(names, Foreign(ours))
+        place, _, kind = ours.partition(" ")
+        put(names, Foreign(place, kind))
+    for names in TIES.values():
+        put(names, Foreign("model.embeddings.tie"))
     for names, (ours, values) in TRANSLATED.items():
         put(
-            names, Foreign(ours, {their: our for theirs, our in values.items() for their in theirs})
+            names,
+            Foreign(
+                ours, values={their: our for theirs, our in values.items() for their in theirs}
+            ),
         )
     for ours, (names, note) in NOTED.items():
         put(names, Foreign(ours, note=note))

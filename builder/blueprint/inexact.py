@@ -32,7 +32,7 @@ NOTED = {
     "training.minutes": ("max_time time_limit max_minutes hours max_hours", "it counts minutes"),
     "model.positions.max_length": (
         "max_position_embeddings max_positions n_positions num_positions",
-        "`kind: learned` has it; other positions end nowhere",
+        "other positions end nowhere",
     ),
     "model.init": (
         (
@@ -41,9 +41,35 @@ NOTED = {
         ),
         "one recipe for all weights",
     ),
+    "model.positions.scaling": ("rope_scaling", "one number, which divides the positions"),
+    "model.encoder.mask.before": (
+        (
+            "window window_size window_left sliding_window attention_window local_window "
+            "local_attention_window"
+        ),
+        "`before` and `after` count the neighbours of one side each",
+    ),
     "model.positions": (
-        ("relative_position_bias use_alibi max_relative_positions relative_positions_buckets"),
+        "relative_position_bias use_alibi relative_positions_buckets",
         "`alibi`, `relative_bias` and `relative_keys` are kinds",
+    ),
+    "generation.length_penalty": (
+        "lenpen length_penalty_weight",
+        "the exponent of (5 + n) / 6, where others have that of n",
+    ),
+    "generation.suppress_tokens": (
+        "bad_words_ids bad_words begin_suppress_tokens",
+        "tokens as text, one each",
+    ),
+    "generation.suppress_unknown": ("unkpen unk_penalty", "it bars the unknown mark"),
+    "generation.min_length": ("min_new_tokens", "it counts EOS"),
+    "generation.target_prefix": (
+        "prefix_size prefix_tokens tgt_prefix decoder_prompt forced_decoder_ids decoder_input_ids",
+        "with `true`, the exported file has an input of that name",
+    ),
+    "export.precision.weights": (
+        "reduce_range per_channel weight_type quant_type",
+        "every channel has a scale of its own",
     ),
     "data.train.columns": ("header has_header", "names tell that the first line is a header"),
     "training.steps": (
@@ -67,7 +93,7 @@ ABSENT = {
         "device gpu n_gpu num_gpus gpu_ranks cuda use_cuda no_cuda use_cpu cpu "
         "accelerator world_size distributed_world_size local_rank ddp_backend"
     ),
-    "not offered yet: all is computed in float32": (
+    "not offered yet: training computes in float32": (
         "fp16 bf16 tf32 amp use_amp half float16 bfloat16 mixed_precision fp16_opt_level "
         "apex_opt_level memory_efficient_fp16 dtype torch_dtype model_dtype compute_dtype"
     ),
@@ -115,20 +141,18 @@ ABSENT = {
         "start_from finetune_from_model pretrained load_pretrained freeze"
     ),
     # generation
-    "not offered yet: beam search; outputs are `greedy`": (
-        "beams beam_size beam_width num_beams n_beams num_beam_groups generation_num_beams "
-        "diversity_penalty length_penalty lenpen beam_alpha coverage_penalty stepwise_penalty "
-        "n_best num_return_sequences"
+    "not offered: `length_penalty` alone changes what the model thinks of an output": (
+        "num_beam_groups diversity_penalty diversity_rate coverage_penalty stepwise_penalty "
+        "repetition_penalty penalty_alpha"
     ),
-    "not offered yet: sampling; outputs are `greedy`": (
-        "sampling do_sample temperature top_k top_p min_p typical_p sampling_topk sampling_topp "
-        "random_sampling random_sampling_topk random_sampling_topp random_sampling_temp "
-        "penalty_alpha"
+    "not offered: `temperature`, `top_k` and `top_p` alone change a draw": (
+        "min_p typical_p epsilon_cutoff eta_cutoff"
     ),
-    "not offered yet: nothing bars, forces or lengthens an output": (
-        "min_length min_len min_output_length min_new_tokens no_repeat_ngram no_repeat_ngram_size "
-        "block_ngram_repeat repetition_penalty bad_words_ids force_words_ids target_prefix "
-        "prefix_size unkpen replace_unk generate_unk ban_unk_token"
+    "not offered: `target_prefix` forces a beginning, and nothing else is forced": (
+        "force_words_ids constraints encoder_no_repeat_ngram_size"
+    ),
+    "not offered: `suppress_unknown` bars the unknown mark, but nothing takes its place": (
+        "replace_unk"
     ),
     # model
     "every model is an encoder-decoder Transformer": (
@@ -138,7 +162,7 @@ ABSENT = {
     "not offered": (
         "layerdrop encoder_layerdrop decoder_layerdrop parallel_residual shared_layer_norm "
         "adaptive_softmax_cutoff adaptive_softmax_dropout quant_noise_pq cross_self_attention "
-        "no_cross_attention"
+        "no_cross_attention attention_dilation attention_mode"
     ),
     # data and tokenizer
     "not needed: a side is whatever its files hold": (
@@ -156,7 +180,6 @@ ABSENT = {
         "normalize normalizer pretokenizer pretokenize remove_bpe"
     ),
     # export
-    "not offered yet: weights are exported in float32": ("quantize quantization quantized int8"),
     "not a choice: batch and lengths are open": "dynamic_axes dynamic_shapes",
 }
 """Names by what there is to say of them. Once one of a group is a key of ours, all of it moves."""

@@ -9,7 +9,7 @@ from typing import get_args
 from builder.blueprint.blueprint import WrittenBlueprint
 from builder.blueprint.nodes import Broken, Mapping, Node, Scalar, is_blank
 from builder.blueprint.problems import missing_key, wrong_value
-from builder.blueprint.suggest import nearest
+from builder.blueprint.slips import nearest
 from builder.errors import BlueprintError, Problem
 
 Migration = Callable[[Mapping], Mapping]
@@ -53,7 +53,7 @@ def _whole(node: Node | None) -> int | None:
 
 def _problem(tree: Mapping, node: Node | None) -> Problem:
     if node is None or is_blank(node):
-        message = missing_key("transom", FIELD, blank=node is not None)
+        message = missing_key(("transom",), FIELD, blank=node is not None)
         return (node or tree).place.problem(message, ("transom",))
     return node.place.problem(wrong_value(node, FIELD))
 

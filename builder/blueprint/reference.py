@@ -8,7 +8,14 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from builder.blueprint.allowance import figure, on_one_line, options, sections, single_values
+from builder.blueprint.allowance import (
+    by_layer,
+    figure,
+    on_one_line,
+    options,
+    sections,
+    single_values,
+)
 from builder.blueprint.blueprint import WrittenBlueprint
 from builder.blueprint.cascade import STACK_KEYS
 from builder.blueprint.markdown import aligned, anchor, enumerated, table
@@ -31,6 +38,7 @@ page is made from the schema: `transom schema --markdown` prints it.
 - *A list of such*, below `model`: one for each layer, from the start again when it ends.
 - Whole numbers end at 2,147,483,647 and others at 1e12 where no upper limit is told."""
 FOR_STACKS = "For both stacks, or under `model.encoder` or `model.decoder` for one:"
+FOR_ALL = "Whatever the `kind`:"
 FORMS = "The keys that are written tell which of these it is."
 PICTURES = (
     "In the pictures queries run downwards and keys to the right, the first token is top left, and "
@@ -41,6 +49,8 @@ SIDES = ("encoder", "decoder", "source", "target")
 """Keys told after those beside them, for what stands there holds for them, too."""
 CARRIED = {section.__name__: STACK_KEYS for section in (Encoder, Decoder)}
 """Keys that are explained under `model`, by the definition that has them as well."""
+WORTH_A_TABLE = 4
+"""Keys of every kind that are told once, not below each."""
 FIRST, SECOND = 3, 2
 """The numbers in the pictures: what a kind needs, and what it may have."""
 
@@ -95,8 +105,9 @@ class _Page:
         for key, schema in self._properties(name).items():
             members = sections(schema)
             if members:
-                known = members in self.uses
-                self.uses.setdefault(members, []).append(Use((*path, key), schema))
+                known, use = members in self.uses, Use((*path, key), schema)
+                uses = self.uses.setdefault(members, [])
+                uses += [use] if use not in uses else []
                 for member in () if known else members:
                     self._visit(member, (*path, key))
 
@@ -142,6 +153,10 @@ class _Page:
     def _union(self, members: tuple[str, ...], uses: list[Use]) -> Iterator[str]:
         kinds = [self._kind(name) for name in members]
         yield self._choice_among(members, kinds, uses)
+        common = self._common(members)
+        if common:
+            yield FOR_ALL
+            yield from self._table(members[0], common)
         is_mask = uses[0].path[-1] == "mask"
         if is_mask:
             yield PICTURES
@@ -149,9 +164,15 @@ class _Page:
             definition = self.definitions[name]
             title = kind or f"{{{', '.join(definition['required'])}}}"
             yield f"**`{title}`**: {definition['description']}"
-            yield from self._table(name, list(self._properties(name)))
+            yield from self._table(name, [k for k in self._properties(name) if k not in common])
             if is_mask:
                 yield _pictures(kind, definition)
+
+    def _common(self, members: tuple[str, ...]) -> list[str]:
+        """The keys that all members have alike, where so many are worth a table of their own."""
+        first, *rest = map(self._properties, members)
+        common = [k for k in first if all(other.get(k) == first[k] for other in rest)]
+        return common if rest and len(common) >= WORTH_A_TABLE else []
 
     def _choice_among(self, members: tuple[str, ...], kinds: list[str], uses: list[Use]) -> str:
         """What the sections are for, and what tells which of them it is."""
@@ -177,7 +198,7 @@ class _Page:
         words = ", ".join(f"`{on_one_line(value)}`" for value in single_values(schema))
         figures = dict.fromkeys(map(figure, choices))
         section = f"a section ([{self.uses[members][0]}])" if members else ""
-        several = "a list of such" if any("items" in option for option in choices) else ""
+        several = "a list of such" if any(map(by_layer, choices)) else ""
         return ", or ".join(filter(None, [words, *figures, section, several]))
 
 

@@ -11,7 +11,7 @@ from builder.blueprint.cascade import Entries, each, expand, rewrite
 from builder.blueprint.fields import fields, members
 from builder.blueprint.nodes import KeyPath, Mapping, Node, Place, walk
 from builder.blueprint.section import Section
-from builder.blueprint.suggest import meant
+from builder.blueprint.suggest import Unknown, meant
 
 MOST = 200
 """Misspelt keys of one section that are read; more are no slips."""
@@ -61,7 +61,8 @@ def _filled(section: Mapping, forms: Collection[type[Section]], guessed: set[Pla
     fitting = [key for form in forms if known <= fields(form).keys() for key in fields(form)]
     entries = dict(section.entries)
     for key in [key for key in entries if key not in every][:MOST]:
-        node, right = entries[key], meant(key, fitting)
+        path = entries[key].place.path[:-1]
+        right, node = meant(Unknown(key, entries[key], path, section=section.entries), fitting)
         if right in fitting and _wins(node, entries.get(right)):
             entries[right] = node
             guessed.add(node.place)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from builder.blueprint.blueprint import Blueprint
+from builder.blueprint.generation import Beam, Greedy, Sampling, Strategy
 from builder.blueprint.model import Attention, Decoder, Encoder, Learned, Positions
 from builder.blueprint.plan.drawing import in_words
 
@@ -35,6 +36,30 @@ def describe_stack(stack: Encoder | Decoder) -> str:
             f"{stack.norm.kind} {stack.norm.placement}",
         ]
     )
+
+
+def describe_generation(strategy: Strategy) -> str:
+    """How outputs are searched, in what is not at its default, and the longest of them."""
+    shown = strategy.model_dump(exclude_defaults=True, exclude={"kind", "max_length"})
+    match strategy:
+        case Beam(beams=beams, length_penalty=penalty):
+            shown = {"beams": beams, "length_penalty": penalty, **shown}
+        case Sampling(temperature=temperature, seed=seed):
+            shown = {"temperature": temperature, "seed": seed, **shown}
+        case Greedy():
+            pass
+    limit = strategy.max_length
+    reach = f"{limit.ratio:g} × source + {limit.plus:,}" if limit.ratio else f"{limit.plus:,}"
+    parts = [_choice(key, value) for key, value in shown.items()]
+    return ", ".join([strategy.kind, *parts, f"at most {reach} tokens"])
+
+
+def _choice(key: str, value: object) -> str:
+    if isinstance(value, bool):
+        return key
+    if isinstance(value, list):
+        return f"{key} ({len(value):,})"
+    return f"{key} {value:g}" if isinstance(value, float) else f"{key} {value}"
 
 
 def _attention(attention: Attention) -> str:

@@ -29,7 +29,7 @@ def syntax_problem(error: yaml.MarkedYAMLError, source: Source) -> Problem:
     if indent:
         column = indent.end()
         message = "a tab in the indentation; YAML indents with spaces only"
-    elif "document" in complaint:
+    elif "document" in complaint and not together:
         message = "a second document begins here; a blueprint is one document"
     elif together:
         return together.problem(NO_SPACE)

@@ -158,6 +158,7 @@ def _training(draft: Draft) -> Iterator[str]:
     yield ""
     limit = f"{{ratio: 1.0, plus: {draft.plus}}}"
     yield "# The longest output: ratio × source length + plus, in tokens."
+    yield "# `kind: beam` takes longer and often writes better; `kind: sampling` draws at random."
     yield f"generation: {{kind: greedy, max_length: {limit}}}"
 
 

@@ -85,7 +85,9 @@ class Validation:
         if kind == "missing":
             path = (*parent.place.path, spot.path[-1])
             blank = self.blanks.get(path)
-            message = missing_key(str(path[-1]), spot.info, blank=blank is not None)
+            chosen = child(parent, "kind")
+            kind = str(chosen.value) if isinstance(chosen, Scalar) else ""
+            message = missing_key(path, spot.info, blank=blank is not None, kind=kind)
             return blank or parent.place, message, path
         if kind == "union_tag_not_found" and isinstance(node, Mapping):
             return node.place, missing_kind(spot.info), node.place.path

@@ -5,28 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import assert_never
 
 import onnx_ir as ir
 
-from builder import atomic
+from builder.blueprint.export import Float16, Float32, Int8
 from builder.blueprint.load import load_blueprint
 from builder.blueprint.override import allow_only
-from builder.errors import RunError, SizeFailure, printable
+from builder.errors import RunError, printable
 from builder.export import proof as gate
-from builder.export.join import join
-from builder.export.lines import Batch, own_batches, random_batches
+from builder.export.build import build
+from builder.export.compare import scalar
+from builder.export.gate import Bound, narrow
+from builder.export.judge import make_judge, points_of
+from builder.export.lines import own_batches, random_batches
 from builder.export.lively import lively
-from builder.export.package import pack
+from builder.export.package import metadata, pack
+from builder.export.precision import Form
 from builder.export.proof import Proof
-from builder.export.trace import Traced, trace
-from builder.generate import length_rule
-from builder.nn.transformer import Transformer
+from builder.export.side_data import Content, Drafts, beside, drafts, write
+from builder.generate import Generator
 from builder.run import BLUEPRINT, Run, is_writable, settled
-
-FILE_BYTES = 2**31 - 1
-"""What one ONNX file can hold."""
-BESIDE_WEIGHTS_BYTES = 2**26
-"""What nodes, tokenizers and proof may take of it."""
 
 Say = Callable[[str], None]
 
@@ -37,9 +36,12 @@ class Export:
 
     path: Path
     size_bytes: int
+    """Of all files."""
     parameter_bytes: int
     """Of the network, each shared parameter once."""
     proof: Proof
+    side: Path | None = None
+    """The second file, where one cannot hold the weights; both belong together."""
 
 
 def export_run(
@@ -58,7 +60,6 @@ def export_run(
     Raises:
         BlueprintError: `overrides` change something else, or are wrong.
         RunError: The run is not complete, or the file cannot be written there.
-        SizeFailure: The weights do not fit into one file.
         ProofFailure: The file would not do what the trained network does.
     """
     run = _open(folder, overrides)
@@ -66,12 +67,14 @@ def export_run(
     check_place(path)
     model = run.load_model()
     parameter_bytes = sum(p.numel() * p.element_size() for p in model.parameters())
-    check_size(parameter_bytes)
-    graph, proof = _prove(run, model, say)
-    data = pack(graph, run, model, proof)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    atomic.write_bytes(path, data)
-    return Export(path, len(data), parameter_bytes, proof)
+    tokenizers = (run.source_tokenizer, run.target_tokenizer)
+    generator = Generator.of(model, tokenizers, run.blueprint.generation)
+    with drafts(path) as room:
+        graph, file, proof = _prove(run, generator, room, say)
+        packed = pack(graph, metadata(run, generator, proof), file)
+        path, *more = write(path, packed)
+    side = next(iter(more), None)
+    return Export(path, packed.size_bytes, parameter_bytes, proof, side)
 
 
 def check_place(path: Path) -> None:
@@ -80,25 +83,12 @@ def check_place(path: Path) -> None:
     Raises:
         RunError: It is a folder, or in something that is none, or may not be written to.
     """
-    place = printable(path.absolute())
-    if path.is_dir():
-        raise RunError(f"{place}: is a folder; the name of a file is needed")
+    for each in (path, beside(path)):
+        if each.is_dir():
+            place = printable(each.absolute())
+            raise RunError(f"{place}: is a folder; the name of a file is needed")
     if not is_writable(path.absolute().parent):
-        raise RunError(f"{place}: cannot be written to")
-
-
-def check_size(parameter_bytes: int) -> None:
-    """Refuse weights that one file cannot hold together with what belongs to them.
-
-    Raises:
-        SizeFailure: They are larger.
-    """
-    room = FILE_BYTES - BESIDE_WEIGHTS_BYTES
-    if parameter_bytes > room:
-        raise SizeFailure(
-            f"the weights take {parameter_bytes:,} bytes, and one ONNX file has room for {room:,} "
-            f"of its {FILE_BYTES:,}: a smaller model is needed"
-        )
+        raise RunError(f"{printable(path.absolute())}: cannot be written to")
 
 
 def _open(folder: Path, overrides: Sequence[str]) -> Run:
@@ -108,39 +98,54 @@ def _open(folder: Path, overrides: Sequence[str]) -> Run:
     return replace(run, blueprint=load_blueprint(folder / BLUEPRINT, overrides))
 
 
-def _prove(run: Run, model: Transformer, say: Say) -> tuple[ir.Model, Proof]:
-    """The whole graph of the network, and how it came out beside it."""
-    strategy = run.blueprint.generation
-    random = random_batches(model)
-    batches = random + own_batches(run, model.source_embedding.max_length)
+def _prove(
+    run: Run, generator: Generator, room: Drafts, say: Say
+) -> tuple[ir.Model, Content, Proof]:
+    """The whole graph of the network, the same as a file, and how it came out beside it."""
+    random = random_batches(generator)
+    own = own_batches(run, generator.decoding.model.source_embedding.max_length)
+    batches = random + own
     say("tracing the network and its search")
-    traced = _trace(run, model)
+    graph, step = build(generator, run.blueprint.export, room)
     say("comparing the step's logits")
-    difference = gate.compare_steps(model, strategy, _serialise(traced.step), random)
-    graph = join(traced, opset=run.blueprint.export.opset)
-    file = _serialise(graph)
+    difference = gate.compare_steps(generator, step, random)
+    del step  # as large as the decoder
+    file = room.content(graph)
     say(f"comparing the outputs of {sum(len(batch.source_ids) for batch in batches)} lines")
-    proof = gate.compare_outputs(model, strategy, file, batches)
+    proof = gate.compare_outputs(generator, file, batches)
     proof.logits_difference = difference
     proof.verdict()
     if not proof.varied:
-        say("warning: the model writes the same for every line; compared with random weights too")
-        _prove_rescaled(run, model, batches)
-    proof.samples = gate.samples(file, random[:1])
-    return graph, proof
+        say("warning: outputs vary too little to prove much; compared with random weights too")
+        other = lively(generator, batches)
+        rescaled = room.content(build(other, run.blueprint.export, room).graph)
+        gate.compare_outputs(other, rescaled, batches).verdict()
+    graph, file, proof.precision = _narrowed(run, generator, (graph, file), room, say)
+    told = batches if run.blueprint.export.proof.embed else random
+    proof.samples = gate.samples(file, generator.options, told)
+    return graph, file, proof
 
 
-def _trace(run: Run, model: Transformer) -> Traced:
-    rule = length_rule(run.blueprint.generation, model)
-    return trace(model, rule, opset=run.blueprint.export.opset)
-
-
-def _serialise(graph: ir.Model) -> bytes:
-    return ir.to_proto(graph).SerializeToString()
-
-
-def _prove_rescaled(run: Run, model: Transformer, batches: list[Batch]) -> None:
-    """Compare the same graph with weights under which outputs vary."""
-    other = lively(model, run.blueprint.generation, batches)
-    graph = join(_trace(run, other), opset=run.blueprint.export.opset)
-    gate.compare_outputs(other, run.blueprint.generation, _serialise(graph), batches).verdict()
+def _narrowed(
+    run: Run, generator: Generator, exact: tuple[ir.Model, Content], room: Drafts, say: Say
+) -> tuple[ir.Model, Content, dict[str, object] | None]:
+    """The graph in the precision that the blueprint asks for, and how it came out."""
+    match run.blueprint.export.precision:
+        case Float32():
+            return *exact, None
+        case Float16(max_drop=max_drop):
+            form: Form = "float16"
+        case Int8(weights=weights, max_drop=max_drop):
+            form = weights
+        case unreachable:
+            assert_never(unreachable)
+    judge, feeds = make_judge(
+        run,
+        generator.decoding.model.source_embedding.max_length,
+        points_of(run),
+        {name: scalar(value) for name, value in generator.options.items()},
+        takes_prefix=generator.takes_prefix,
+    )
+    bound = Bound(judge, feeds, max_drop)
+    graph, file, verdict = narrow(exact[1], form, bound=bound, room=room, say=say)
+    return graph, file, verdict.summary()

@@ -3,31 +3,38 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from collections.abc import Mapping
+from dataclasses import asdict, replace
 
 import onnx
 import onnx_ir as ir
 
 from builder.blueprint.write import dump_blueprint
 from builder.export.proof import Proof
-from builder.nn.transformer import Transformer
+from builder.export.side_data import Content, serialised
+from builder.generate import Generator
 from builder.run import Run
-from builder.runtime import digest
+from builder.runtime import digest, side_file
 from builder.runtime.metadata import FORMAT
 from builder.text.control import BOS_ID, EOS_ID, PAD_ID, UNK_ID
 
 
-def pack(graph: ir.Model, run: Run, model: Transformer, proof: Proof) -> bytes:
-    """Serialise `graph` with everything that running it needs, and seal it with a digest."""
-    entries = metadata(run, model, proof)
+def pack(graph: ir.Model, entries: Mapping[str, str], content: Content) -> Content:
+    """Serialise `graph` with its metadata, and seal it with a digest.
+
+    `content` is the same graph as it was proved; the second file, if there is one, stays as it is,
+    and is sealed by its own digest among the metadata.
+    """
+    side = {} if content.side is None else {side_file.KEY: content.side.to_json()}
+    every = {**entries, **side}
     graph.metadata_props.clear()
-    graph.metadata_props.update(entries)
-    data = digest.seal(ir.to_proto(graph).SerializeToString(deterministic=True))
-    _check(data, entries)
-    return data
+    graph.metadata_props.update(every)
+    data = digest.seal(serialised(graph))
+    _check(data, every)
+    return replace(content, data=data)
 
 
-def _check(data: bytes, entries: dict[str, str]) -> None:
+def _check(data: bytes, entries: Mapping[str, str]) -> None:
     """Make sure that sealing changed the digest and nothing else."""
     stored = onnx.ModelProto.FromString(data).metadata_props
     found = {entry.key: entry.value for entry in stored}
@@ -37,8 +44,9 @@ def _check(data: bytes, entries: dict[str, str]) -> None:
         raise RuntimeError("the packed file does not hold the metadata that it was given")
 
 
-def metadata(run: Run, model: Transformer, proof: Proof) -> dict[str, str]:
-    """Return the strings that the file carries; none holds a path or a user's line."""
+def metadata(run: Run, generator: Generator, proof: Proof) -> dict[str, str]:
+    """Return the strings that the file carries; none holds a path, nor a user's line unasked."""
+    model = generator.decoding.model
     limit = run.blueprint.generation.max_length
     rows = (model.source_embedding.tokens.num_embeddings, len(model.output))
     limits = {
@@ -52,6 +60,7 @@ def metadata(run: Run, model: Transformer, proof: Proof) -> dict[str, str]:
         "transom.name": run.name,
         "transom.blueprint": dump_blueprint(run.blueprint.model_copy(update={"data": None})),
         "transom.limits": json.dumps(limits),
+        "transom.options": json.dumps(dict(generator.options)),
         "transom.special_ids": json.dumps(
             {"pad": PAD_ID, "bos": BOS_ID, "eos": EOS_ID, "unk": UNK_ID}
         ),

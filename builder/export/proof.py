@@ -2,36 +2,34 @@
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import onnxruntime
 import torch
-from torch import Tensor
-from torch.utils._pytree import tree_leaves
 
-from builder.blueprint.generation import Strategy
 from builder.errors import ProofFailure
+from builder.export.compare import Row, by_file, by_network
+from builder.export.example import tensors
 from builder.export.lines import Batch
-from builder.export.trace import Step
-from builder.generate import generate_ids, length_rule
-from builder.nn.transformer import Transformer
-from builder.runtime.session import open_session
-from builder.search import greedy
-from builder.search.limits import NO_LIMIT
+from builder.export.side_data import Content
+from builder.export.ties import Referee
+from builder.generate import Generator, as_tensors
+from builder.search.found import PAD_ID
 
 LOGITS_TOLERANCE = 1e-4
 """Largest difference of a step's logits, against the largest of them where that is above 1."""
-NEAR_TIE = 1e-4
-"""Two tokens whose log-probabilities lie closer than this, in float64, may change places."""
+SCORES_TOLERANCE = 1e-4
+"""Largest difference of the scores of an output, against its score where that is above 1."""
 NEAR_TIE_SHARE = 0.005
 """The largest share of lines that may differ, all by near ties."""
 VARIED_SHARE = 0.2
 """The share of outputs that must hold two different tokens."""
 MAX_STEPS = 8
 """Steps whose logits are compared on each batch."""
+
+Options = Mapping[str, int | float]
 
 
 @dataclass
@@ -40,13 +38,18 @@ class Proof:
 
     logits_difference: float = 0.0
     """The largest between PyTorch and ONNX Runtime, relative as `LOGITS_TOLERANCE` is."""
+    scores_difference: float = 0.0
+    """The largest of outputs that are equal, relative as `SCORES_TOLERANCE` is."""
     lines: int = 0
     equal: int = 0
     near_ties: int = 0
     varied: bool = False
     """False where all outputs were alike, so that equality shows little."""
+    precision: dict[str, object] | None = None
+    """How the file came out beside the one in float32; None for that one."""
     samples: list[dict[str, object]] = field(default_factory=list)
-    """Random ids with the tokens and the score that the file must give for them."""
+    """Random ids with the tokens and the scores that the file must give for them; those of the
+    run's own lines too where the blueprint embeds them."""
 
     def verdict(self) -> None:
         """Refuse a file that differs by more than near ties, or by too many of them."""
@@ -56,33 +59,23 @@ class Proof:
                 f"the exported file differs from the trained model on {wrong} of {self.lines} "
                 f"lines, and on {self.near_ties} more by a near tie: it is not written"
             )
+        if self.scores_difference > SCORES_TOLERANCE:
+            raise ProofFailure(
+                f"the scores differ by {self.scores_difference:.2g} between PyTorch and ONNX "
+                f"Runtime; allowed: {SCORES_TOLERANCE}: the file is not written"
+            )
 
 
 @torch.no_grad()
-def compare_steps(
-    model: Transformer, strategy: Strategy, step: bytes, batches: Sequence[Batch]
-) -> float:
+def compare_steps(generator: Generator, step: Content, batches: Sequence[Batch]) -> float:
     """Run the step graph beside the network on the same states; return the largest difference.
 
     Raises:
         ProofFailure: The logits differ by more than `LOGITS_TOLERANCE`.
     """
-    engine, module = open_session(step), Step(model)
-    names = [value.name for value in engine.get_inputs()]
-    worst = 0.0
-    for source_ids, _ in batches:
-        memory = model.remember(source_ids)
-        limits = length_rule(strategy, model).limits(memory.real.sum(dim=1), torch.tensor(NO_LIMIT))
-        state, caches = greedy.start(limits), model.empty_caches(source_ids)
-        for _ in range(MAX_STEPS):
-            given = tree_leaves((state, caches, memory, limits))
-            logits = engine.run(
-                None, {name: value.numpy() for name, value in zip(names, given, strict=True)}
-            )[-1]
-            more, state, caches, expected = module(state, caches, memory, limits)
-            worst = max(worst, _difference(logits, expected.numpy()))
-            if not more:
-                break
+    engine, worst = step.open(), 0.0
+    for batch in batches:
+        worst = max(worst, _compare_batch(generator, engine, batch))
     if worst > LOGITS_TOLERANCE:
         raise ProofFailure(
             f"the logits of a step differ by {worst:.2g} between PyTorch and ONNX Runtime; "
@@ -91,35 +84,70 @@ def compare_steps(
     return worst
 
 
-def _difference(ours: np.ndarray, theirs: np.ndarray) -> float:
-    """Compare finite logits; both must be −inf at the same places."""
-    finite = np.isfinite(theirs)
-    if not np.array_equal(finite, np.isfinite(ours)):
+def _compare_batch(
+    generator: Generator, engine: onnxruntime.InferenceSession, batch: Batch
+) -> float:
+    names = [value.name for value in engine.get_inputs()]
+    decoding, worst = generator.decoding, 0.0
+    asked = {**generator.options, **batch.asked}
+    options, places = as_tensors(asked, batch.beginnings(generator), torch.device("cpu"))
+    kept, _ = decoding.begin(batch.source_ids, options, places)
+    context, carried = kept.context, kept.carried
+    for _ in range(MAX_STEPS):
+        given = tensors((carried, context, options))
+        logits = engine.run(
+            None, {name: value.numpy() for name, value in zip(names, given, strict=True)}
+        )[-1]
+        _, carried, expected = decoding.step(carried, context, options)
+        worst = max(worst, logits_apart(logits, expected.numpy()))
+        if not carried.state.alive.any():
+            break
+    return worst
+
+
+def logits_apart(ours: np.ndarray, theirs: np.ndarray) -> float:
+    """Compare logits, which must be −inf at the same places and numbers everywhere else."""
+    barred = np.isneginf(theirs)
+    if not np.array_equal(barred, np.isneginf(ours)):
         return float("inf")
-    scale = max(1.0, float(np.abs(theirs[finite]).max()))
-    return float(np.abs(ours[finite] - theirs[finite]).max()) / scale
+    ours, theirs = ours[~barred], theirs[~barred]
+    scale = max(1.0, float(np.abs(theirs).max(initial=0.0)))
+    apart = float(np.abs(ours - theirs).max(initial=0.0)) / scale
+    return apart if np.isfinite(apart) else float("inf")
 
 
-def compare_outputs(
-    model: Transformer, strategy: Strategy, file: bytes, batches: Sequence[Batch]
-) -> Proof:
+def compare_outputs(generator: Generator, file: Content, batches: Sequence[Batch]) -> Proof:
     """Run the finished file beside the network; every row of every batch is one line."""
-    engine, exact = open_session(file), None
-    proof = Proof()
+    engine, referee, proof = file.open(), Referee(generator), Proof()
     outputs: list[list[int]] = []
-    for source_ids, max_length in batches:
-        ours = _run(engine, source_ids, max_length)
-        theirs = generate_ids(model, source_ids, strategy=strategy, max_length=max_length)
-        for row, (left, right) in enumerate(_rows(ours, theirs)):
+
+    def run(batch: Batch) -> list[Row]:
+        return by_file(engine, generator.options, batch)
+
+    def expect(batch: Batch) -> list[Row]:
+        return by_network(generator, batch)
+
+    for batch in batches:
+        for row, (left, right) in enumerate(zip(run(batch), expect(batch), strict=True)):
             proof.lines += 1
-            outputs.append(right)
-            if left == right:
+            outputs += [one.ids for one in right[:1]]
+            if _same(left, right):
                 proof.equal += 1
-                continue
-            exact = exact or copy.deepcopy(model).double()
-            proof.near_ties += is_near_tie(exact, source_ids[row], left, right)
+                proof.scores_difference = max(proof.scores_difference, _apart(left, right))
+            else:
+                proof.near_ties += referee.is_near_tie(batch, row, run, expect)
     proof.varied = varied(outputs)
     return proof
+
+
+def _same(left: Row, right: Row) -> bool:
+    return [(one.ids, one.ended) for one in left] == [(one.ids, one.ended) for one in right]
+
+
+def _apart(left: Row, right: Row) -> float:
+    """How far the scores of the same outputs are apart."""
+    scores = [(one.score, other.score) for one, other in zip(left, right, strict=True)]
+    return max((abs(ours - theirs) / max(1.0, abs(theirs)) for ours, theirs in scores), default=0.0)
 
 
 def varied(outputs: Sequence[Sequence[int]]) -> bool:
@@ -134,46 +162,22 @@ def varied(outputs: Sequence[Sequence[int]]) -> bool:
     return different and lively >= VARIED_SHARE * len(outputs)
 
 
-def _run(
-    engine: onnxruntime.InferenceSession, source_ids: Tensor, max_length: int
-) -> list[np.ndarray]:
-    inputs = {"source_ids": source_ids.numpy(), "max_length": np.array(max_length)}
-    return engine.run(["target_ids", "scores", "lengths", "ended"], inputs)
-
-
-def _rows(ours: list[np.ndarray], theirs: greedy.Found) -> Iterator[tuple[list[int], list[int]]]:
-    """Give the tokens of each row, those of the file and those of the network."""
-    for row, length in enumerate(theirs.lengths[:, 0].tolist()):
-        yield (
-            ours[0][row, 0, : ours[2][row, 0]].tolist(),
-            theirs.target_ids[row, 0, :length].tolist(),
-        )
-
-
-@torch.no_grad()
-def is_near_tie(exact: Transformer, source_ids: Tensor, left: list[int], right: list[int]) -> bool:
-    """Tell whether two outputs part at a step where float64 finds both tokens about as likely."""
-    place = next((i for i, (a, b) in enumerate(zip(left, right, strict=False)) if a != b), None)
-    if place is None:
-        return False
-    prefix = torch.tensor([[greedy.BOS_ID, *left[:place]]])
-    logits = exact(source_ids[source_ids != greedy.PAD_ID][None], prefix)[0, -1]
-    return abs(float(logits[left[place]] - logits[right[place]])) < NEAR_TIE
-
-
-def samples(file: bytes, batches: Sequence[Batch]) -> list[dict[str, object]]:
-    """Record what the file gives for the random ids of `batches`, one entry for each row."""
-    engine = open_session(file)
+def samples(file: Content, options: Options, batches: Sequence[Batch]) -> list[dict[str, object]]:
+    """Record what the file gives for the ids of `batches`, one entry for each row alone."""
+    engine = file.open()
     entries: list[dict[str, object]] = []
-    for source_ids, max_length in batches:
-        ids, scores, lengths, _ = _run(engine, source_ids, max_length)
-        entries += [
-            {
-                "source_ids": source[source != greedy.PAD_ID].tolist(),
-                "max_length": max_length,
-                "target_ids": ids[row, 0, : lengths[row, 0]].tolist(),
-                "score": float(scores[row, 0]),
-            }
-            for row, source in enumerate(source_ids)
-        ]
+    for batch in batches:
+        for number, source in enumerate(batch.source_ids):
+            real = source[source != PAD_ID]
+            prefix = None if batch.prefix is None else batch.prefix[number : number + 1]
+            (row,) = by_file(engine, options, Batch(real[None], batch.asked, prefix))
+            entries.append(
+                {
+                    "source_ids": real.tolist(),
+                    "options": batch.asked,
+                    "prefix": None if prefix is None else prefix[0].tolist(),
+                    "target_ids": [one.ids for one in row],
+                    "scores": [one.score for one in row],
+                }
+            )
     return entries

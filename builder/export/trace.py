@@ -1,133 +1,116 @@
-"""The network and its search into two ONNX graphs: what comes before the loop, and one step."""
+"""The parts of a generation into ONNX graphs, with every batch size and length left open."""
 
 from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import onnx_ir as ir
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Int
 from torch import Tensor, nn
-from torch.utils._pytree import tree_leaves, tree_map, tree_structure, tree_unflatten
+from torch.utils._pytree import tree_flatten, tree_unflatten
 
-from builder.nn.attention import KeyValue
-from builder.nn.transformer import Memory, Transformer
-from builder.search import greedy
-from builder.search.greedy import State
-from builder.search.limits import LengthRule
-
-BATCH, SOURCE, TIME = {0: "batch"}, {0: "batch", 1: "source"}, {0: "batch", 1: "time"}
-CROSS, CACHE = {0: "batch", 2: "source"}, {0: "batch", 2: "time"}
-"""The open axes of tensors, by place and name."""
-ROWS, SOURCE_TOKENS, STEPS = 3, 5, 4
-"""The example's sizes, at least 2 and all different: 0 and 1 would be taken for constants, and
-equal sizes for one."""
-EXAMPLE_ID = 4
-
-
-class Start(nn.Module):
-    """Everything that is computed once for each sentence."""
-
-    def __init__(self, model: Transformer, rule: LengthRule) -> None:
-        super().__init__()
-        self.model = model
-        self.rule = rule
-
-    def forward(
-        self, source_ids: Int[Tensor, "batch source"], max_length: Int[Tensor, ""]
-    ) -> tuple[Memory, Tensor, State, tuple[KeyValue, ...]]:
-        """Return what every step reads, the memory and the limits, and what the first one takes."""
-        memory = self.model.remember(source_ids)
-        limits = self.rule.limits(memory.real.sum(dim=1), max_length)
-        return memory, limits, greedy.start(limits), self.model.empty_caches(source_ids)
-
-
-class Step(nn.Module):
-    """One token of the search, with its network."""
-
-    def __init__(self, model: Transformer) -> None:
-        super().__init__()
-        self.model = model
-
-    def forward(
-        self, state: State, caches: tuple[KeyValue, ...], memory: Memory, limits: Tensor
-    ) -> tuple[Tensor, State, tuple[KeyValue, ...], Float[Tensor, "batch vocab"]]:
-        """Return whether to go on, the next state and caches, and the logits (for the proof)."""
-        logits, caches = self.model.step(state.last, state.position, memory=memory, caches=caches)
-        state = greedy.advance(state, logits, limits)
-        return state.alive.any(), state, caches, logits
+from builder.decoding import Decoding, Kept
+from builder.export.example import (
+    ROWS,
+    SOURCE,
+    Example,
+    of_carried,
+    of_context,
+    of_found,
+    of_options,
+    of_state,
+    tensors,
+)
+from builder.search.options import Options
 
 
 @dataclass(frozen=True)
 class Traced:
-    """The two graphs; their values follow one another in the order of the modules above."""
+    """The graphs of a generation; their values follow one another as in `builder.decoding`."""
 
-    start: ir.Model
-    """Inputs: source_ids, max_length. Outputs: the context, then what is carried."""
+    begin: ir.Model
+    """From source_ids, the options and places to what is kept and what is found."""
+    compact: ir.Model
+    """From what is kept to what goes on of it."""
     step: ir.Model
-    """Inputs: what is carried, then the context. Outputs: go on, what is carried, logits."""
+    """From what is carried, the context and the options to: go on, what is carried, logits."""
+    collect: ir.Model
+    """From what is found, the numbers of rows and their state to: go on, what is found."""
+    options: tuple[str, ...]
+    """The names of the options, in their order."""
+    context: int
+    """How many values the context has."""
     carried: int
-    """How many values are carried."""
+    """How many are carried, the state's first."""
+    state: int
+    """How many the state has."""
+
+
+class Part(nn.Module):
+    """One function of a `Decoding`, its arguments and results as lists of tensors."""
+
+    def __init__(
+        self, model: nn.Module, function: Callable[..., Any], arguments: Sequence[Any]
+    ) -> None:
+        super().__init__()
+        self.model = model
+        self.function = function
+        leaves, self.structure = tree_flatten(list(arguments))
+        self.there = [leaf is not None for leaf in leaves]
+
+    def forward(self, leaves: list[Tensor]) -> list[Tensor]:
+        """Call the function with its arguments, as they were before they were taken apart."""
+        left = iter(leaves)
+        every = [next(left) if there else None for there in self.there]
+        return tensors(self.function(*tree_unflatten(every, self.structure)))
 
 
 @torch.no_grad()
-def trace(model: Transformer, rule: LengthRule, *, opset: int) -> Traced:
-    """Export both graphs, with every batch size and length left open."""
-    start, step = Start(model, rule).eval(), Step(model).eval()
-    source_ids, max_length = torch.full((ROWS, SOURCE_TOKENS), EXAMPLE_ID), torch.tensor(20)
-    memory, limits, state, caches = _example(*start(source_ids[:, :1], max_length))
-    carried = (state, caches)
-    context = (memory, limits)
+def trace(
+    decoding: Decoding, options: Options, places: Int[Tensor, " beam"] | None, *, opset: int
+) -> Traced:
+    """Export the parts of `decoding`; of `options` and `places` only their presence counts."""
+    beams = places is not None
+    source_ids = torch.full((1, 1), 4)
+    kept, found = decoding.begin(source_ids, options, places)
+    asked, context = of_options(options), of_context(kept.context)
+    carried, numbers = of_carried(kept.carried, beams=beams), Example(kept.numbers, [ROWS])
+    state, every = of_state(kept.carried.state, beams=beams), of_found(found, beams=beams)
+    sources, width = Example(source_ids, [SOURCE]), Example(places, [{0: "beam"}] * beams)
+
+    def part(function: Callable[..., Any], *examples: Example) -> ir.Model:
+        return _export(Part(decoding.model, function, [e.value for e in examples]), examples, opset)
+
+    def compact(*parts: Any) -> Kept:
+        return decoding.compact(Kept(*parts))
+
     return Traced(
-        start=_export(start, (source_ids, max_length), (SOURCE, None), opset),
-        step=_export(step, (*carried, *context), _step_axes(*carried, *context), opset),
-        carried=len(tree_leaves(carried)),
+        begin=part(decoding.begin, sources, asked, width),
+        compact=part(compact, numbers, context, carried),
+        step=part(decoding.step, carried, context, asked),
+        collect=part(decoding.collect, every, numbers, state),
+        options=tuple(name for name in Options._fields if getattr(options, name) is not None),
+        context=len(context.axes),
+        carried=len(carried.axes),
+        state=len(state.axes),
     )
 
 
-def _example(
-    memory: Memory, limits: Tensor, state: State, caches: tuple[KeyValue, ...]
-) -> tuple[Memory, Tensor, State, tuple[KeyValue, ...]]:
-    """Stretch what a source of one token and no step give to the sizes of an example.
-
-    Only shapes count in it: real sources and steps of these sizes may be longer than the model
-    has positions.
-    """
-    return (
-        Memory(
-            _stretched(memory.real, 1, SOURCE_TOKENS),
-            tree_map(lambda cross: _stretched(cross, 2, SOURCE_TOKENS), memory.keys_values),
-        ),
-        limits,
-        state._replace(tokens=_stretched(state.tokens, 1, STEPS)),
-        tree_map(lambda cache: _stretched(cache, 2, STEPS), caches),
-    )
-
-
-def _stretched(tensor: Tensor, axis: int, size: int) -> Tensor:
-    return tensor.new_zeros([*tensor.shape[:axis], size, *tensor.shape[axis + 1 :]])
-
-
-def _step_axes(*example: Any) -> Any:
-    """Name the open axes of everything that a step takes, in the structure of `example`."""
-    layers = 2 * len(example[1])
-    state = [None, TIME, BATCH, BATCH, BATCH, BATCH, BATCH]
-    leaves = [*state, *[CACHE] * layers, SOURCE, *[CROSS] * layers, BATCH]
-    return tree_unflatten(leaves, tree_structure(example))
-
-
-def _export(module: nn.Module, example: tuple[Any, ...], axes: Any, opset: int) -> ir.Model:
+def _export(module: Part, examples: Sequence[Example], opset: int) -> ir.Model:
+    leaves = [leaf for example in examples for leaf in example.stretched]
+    axes = [axes or None for example in examples for axes in example.axes]
     with _quiet():
         program = torch.onnx.export(
-            module,
-            example,
+            module.eval(),
+            (leaves,),
             dynamo=True,
-            dynamic_shapes=axes,
+            dynamic_shapes=(axes,),
             opset_version=opset,
             verbose=False,
         )

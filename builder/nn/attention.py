@@ -55,6 +55,8 @@ class MultiHeadAttention(nn.Module):
         d_v = d_v or d_k
         self.heads = heads
         self.kv_heads = kv_heads
+        self.d_k = d_k
+        self.d_v = d_v
         self.scale = d_k**-0.5 if scale is None else scale
         self.softcap = softcap
         self.dropout = dropout
@@ -64,6 +66,7 @@ class MultiHeadAttention(nn.Module):
         self.out_proj = nn.Linear(heads * d_v, d_model, bias=bias)
         self.q_norm = nn.RMSNorm(d_k, eps=QK_NORM_EPS) if qk_norm else nn.Identity()
         self.k_norm = nn.RMSNorm(d_k, eps=QK_NORM_EPS) if qk_norm else nn.Identity()
+        self.joint_proj: nn.Linear | None = None  # `builder.nn.joint` makes it
 
     def forward(
         self,
@@ -76,9 +79,9 @@ class MultiHeadAttention(nn.Module):
 
         `mask` says who may, as in `Sight`; every query needs one key at least.
         """
-        q = self.q_proj(query).unflatten(-1, (self.heads, -1)).transpose(1, 2)
-        q = self.q_norm(q)  # [batch, heads, query, d_k]
-        k, v = self.keys_values(memory)
+        projected = self._project(query) if query is memory else None
+        q, k, v = projected or (self.q_proj(query), *self._project_memory(memory))
+        q, (k, v) = self.q_norm(_by_head(q, self.heads)), self._keys_values(k, v)
         if isinstance(order, Rotation):
             q, k = order.turn(q), order.turn(k)
         offsets = order.products(q * self.scale) if isinstance(order, KeyOffsets) else None
@@ -88,43 +91,52 @@ class MultiHeadAttention(nn.Module):
 
     def keys_values(self, memory: Float[Tensor, "batch key d_model"]) -> KeyValue:
         """Project `memory`; where keys are turned by their position, that is still to come."""
-        k = self.k_proj(memory).unflatten(-1, (self.kv_heads, -1)).transpose(1, 2)
-        v = self.v_proj(memory).unflatten(-1, (self.kv_heads, -1)).transpose(1, 2)
-        return KeyValue(self.k_norm(k), v)
+        return self._keys_values(*self._project_memory(memory))
 
     def look(
         self,
-        query: Float[Tensor, "batch d_model"],
+        query: Float[Tensor, "rows d_model"],
         memory: KeyValue,
         mask: Bool[Tensor, "#batch key"] | None,
-    ) -> Float[Tensor, "batch d_model"]:
-        """Let one vector of each row gather values from a memory projected before."""
+        *,
+        beams: int | torch.SymInt = 1,
+    ) -> Float[Tensor, "rows d_model"]:
+        """Let one vector of each row gather values from a memory projected before.
+
+        A memory serves as many rows as there are `beams`, which follow one another.
+        """
         mask = mask[:, None] if mask is not None else None
-        return self._gather(self._one_query(query), memory, mask, None)
+        q = self._queries(self.q_proj(query), beams)
+        return self._gather(q, memory, mask, None, beams)
 
     def extend(
-        self, x: Float[Tensor, "batch d_model"], cache: KeyValue, sight: Sight
-    ) -> tuple[Float[Tensor, "batch d_model"], KeyValue]:
+        self,
+        x: Float[Tensor, "rows d_model"],
+        cache: KeyValue,
+        sight: Sight,
+        *,
+        beams: int | torch.SymInt = 1,
+    ) -> tuple[Float[Tensor, "rows d_model"], KeyValue]:
         """Add a vector of each row to `cache` and let it attend to all that is there.
 
-        Self-attention of one decoding step: `sight` is that of the new vector, the only query, on
-        the cache and itself.
+        Self-attention of one decoding step: `sight` is that of the new vectors on the cache and on
+        themselves. A cache serves as many rows as there are `beams`, which `sight` tells apart.
         """
-        q = self._one_query(x)
-        k = self.k_norm(self.k_proj(x).unflatten(-1, (self.kv_heads, 1, -1)))
-        v = self.v_proj(x).unflatten(-1, (self.kv_heads, 1, -1))
+        q, k, v = self._project(x)
+        q = self._queries(q, beams)  # [batch, kv_heads, query, d_k]
+        k = self.k_norm(_by_target(k, self.kv_heads, beams))  # [batch, kv_heads, beam, d_k]
+        v = _by_target(v, self.kv_heads, beams)
         order = sight.order
         if isinstance(order, Rotation):
             q, k = order.turn(q), order.turn(k)
         longer = KeyValue(torch.cat([cache.k, k], dim=2), torch.cat([cache.v, v], dim=2))
-        offsets = order.products(q * self.scale) if isinstance(order, KeyOffsets) else None
-        return self._gather(q, longer, sight.mask, offsets), longer
+        offsets = order.products(self._scaled(q)) if isinstance(order, KeyOffsets) else None
+        return self._gather(q, longer, sight.mask, offsets, beams), longer
 
     def empty_cache(self, rows: Int[Tensor, "batch ..."]) -> KeyValue:
         """Return a cache of no positions, of the projections' type, for as many `rows`."""
-        weight, shape = self.k_proj.weight, (rows.shape[0], self.kv_heads, 0)
-        d_k, d_v = (p.out_features // self.kv_heads for p in (self.k_proj, self.v_proj))
-        return KeyValue(weight.new_zeros(*shape, d_k), weight.new_zeros(*shape, d_v))
+        weight, shape = self.out_proj.weight, (rows.shape[0], self.kv_heads, 0)
+        return KeyValue(weight.new_zeros(*shape, self.d_k), weight.new_zeros(*shape, self.d_v))
 
     def _attend(
         self,
@@ -162,34 +174,70 @@ class MultiHeadAttention(nn.Module):
         weights = weights.unflatten(1, (self.kv_heads, group)).flatten(2, 3)
         return (weights @ memory.v).unflatten(2, (group, -1)).flatten(1, 2)
 
-    def _one_query(
-        self, x: Float[Tensor, "batch d_model"]
-    ) -> Float[Tensor, "batch kv_heads group d_k"]:
-        """Project one vector of each row; heads that share keys stand where queries do."""
-        group = self.heads // self.kv_heads
-        return self.q_norm(self.q_proj(x).unflatten(-1, (self.kv_heads, group, -1)))
+    def _project(
+        self, x: Float[Tensor, "*rows d_model"]
+    ) -> tuple[Float[Tensor, "*rows q"], Float[Tensor, "*rows k"], Float[Tensor, "*rows v"]]:
+        """Project what is query and memory at once."""
+        if self.joint_proj is None:
+            return self.q_proj(x), self.k_proj(x), self.v_proj(x)
+        widths = [self.heads * self.d_k, self.kv_heads * self.d_k, self.kv_heads * self.d_v]
+        q, k, v = self.joint_proj(x).split(widths, dim=-1)
+        return q, k, v
+
+    def _project_memory(
+        self, memory: Float[Tensor, "*rows d_model"]
+    ) -> tuple[Float[Tensor, "*rows k"], Float[Tensor, "*rows v"]]:
+        if self.joint_proj is None:
+            return self.k_proj(memory), self.v_proj(memory)
+        widths = [self.kv_heads * self.d_k, self.kv_heads * self.d_v]
+        k, v = self.joint_proj(memory).split(widths, dim=-1)
+        return k, v
+
+    def _keys_values(
+        self, k: Float[Tensor, "batch key k"], v: Float[Tensor, "batch key v"]
+    ) -> KeyValue:
+        return KeyValue(self.k_norm(_by_head(k, self.kv_heads)), _by_head(v, self.kv_heads))
+
+    def _queries(
+        self, q: Float[Tensor, "rows width"], beams: int | torch.SymInt
+    ) -> Float[Tensor, "batch kv_heads query d_k"]:
+        """Let what shares keys stand where queries do: groups of heads, and in each the beams."""
+        q = self.q_norm(_by_target(q, self.heads, beams))
+        if self.kv_heads < self.heads:
+            q = q.unflatten(1, (self.kv_heads, -1)).flatten(2, 3)
+        return q
 
     def _gather(
         self,
-        q: Float[Tensor, "batch kv_heads group d_k"],
+        q: Float[Tensor, "batch kv_heads row d_k"],
         memory: KeyValue,
         mask: Mask | None,
-        offsets: Float[Tensor, "batch kv_heads group key"] | None,
-    ) -> Float[Tensor, "batch d_model"]:
-        """Mix values for one query of each row, without copying or turning the keys.
+        offsets: Float[Tensor, "batch kv_heads row key"] | None,
+        beams: int | torch.SymInt,
+    ) -> Float[Tensor, "rows d_model"]:
+        """Mix values for all queries of each memory, without copying or turning the keys.
 
         The dropout of training has no place here.
         """
-        q = q * self.scale
-        if self.kv_heads == self.heads:  # a product with one vector, where engines are quick
-            scores = (memory.k @ q.squeeze(2)[..., None]).squeeze(-1)[:, :, None]
+        q, group = self._scaled(q), self.heads // self.kv_heads
+        if group == 1 and beams == 1:  # a product with one vector, where engines are quick
+            scores = (memory.k @ q[:, :, 0, :, None]).squeeze(-1)[:, :, None]
         else:
             scores = q @ memory.k.mT
-        mask = by_head(mask)  # [batch, 1 or heads, 1, key]
-        if mask is not None and 1 < mask.shape[1] > self.kv_heads:
-            mask = mask.squeeze(2).unflatten(1, (self.kv_heads, -1))
-        weights = self._weights(scores, mask, offsets)  # [batch, kv_heads, group, key]
-        return self.out_proj((weights @ memory.v).flatten(1))
+        mask = by_head(mask)  # [batch, 1 or heads, 1 or beam, key]
+        if mask is not None and group > 1:
+            mask = _by_group(mask, group, beams)
+        mixed = self._weights(scores, mask, offsets) @ memory.v  # [batch, kv_heads, row, d_v]
+        if group > 1:
+            mixed = mixed.unflatten(2, (group, -1)).flatten(1, 2)
+        if beams != 1:
+            mixed = mixed.transpose(1, 2)
+        return self.out_proj(mixed.reshape(-1, self.heads * self.d_v))
+
+    def _scaled(
+        self, q: Float[Tensor, "batch heads query d_k"]
+    ) -> Float[Tensor, "batch heads query d_k"]:
+        return q if self.scale == 1.0 else q * self.scale
 
     def _weights(
         self,
@@ -213,3 +261,28 @@ class MultiHeadAttention(nn.Module):
 def by_head(mask: Mask | None) -> Shaped[Tensor, "#batch #heads #query key"] | None:
     """Give a mask that is the same for all heads an axis for them."""
     return mask[:, None] if mask is not None and mask.dtype == torch.bool else mask
+
+
+def _by_head(
+    x: Float[Tensor, "batch time width"], heads: int
+) -> Float[Tensor, "batch heads time d_head"]:
+    return x.unflatten(-1, (heads, -1)).transpose(1, 2)
+
+
+def _by_target(
+    x: Float[Tensor, "rows width"], heads: int, beams: int | torch.SymInt
+) -> Float[Tensor, "batch heads beam d_head"]:
+    """Give what was projected from one vector of each row the axes of a cache."""
+    if beams == 1:
+        return x.view(-1, heads, 1, x.shape[1] // heads)
+    return x.view(-1, beams, heads, x.shape[1] // heads).transpose(1, 2)
+
+
+def _by_group(
+    mask: Shaped[Tensor, "#batch #heads #beam key"], group: int, beams: int | torch.SymInt
+) -> Shaped[Tensor, "#batch #kv_heads #query key"]:
+    """Let a mask tell apart what stands where queries do."""
+    if mask.shape[1] == 1:
+        return mask if mask.shape[2] == 1 else mask.repeat(1, 1, group, 1)
+    mask = mask.unflatten(1, (-1, group)).expand(-1, -1, -1, beams, -1)
+    return mask.flatten(2, 3)

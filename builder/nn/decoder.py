@@ -46,22 +46,25 @@ class DecoderLayer(nn.Module):
 
     def step(
         self,
-        x: Float[Tensor, "batch d_model"],
+        x: Float[Tensor, "rows d_model"],
         memory: KeyValue,
         real: Bool[Tensor, "batch source"],
         *,
         cache: KeyValue,
         sight: Sight,
-    ) -> tuple[Float[Tensor, "batch d_model"], KeyValue]:
+        beams: int | torch.SymInt = 1,
+    ) -> tuple[Float[Tensor, "rows d_model"], KeyValue]:
         """Write one position; return its vector and the cache with that position in it."""
 
         def attend(y: Tensor) -> Tensor:
             nonlocal cache
-            mixed, cache = self.self_attention.extend(y, cache, sight)
+            mixed, cache = self.self_attention.extend(y, cache, sight, beams=beams)
             return mixed
 
         x = self.self_residual(x, attend)
-        x = self.cross_residual(x, lambda y: self.cross_attention.look(y, memory, real))
+        x = self.cross_residual(
+            x, lambda y: self.cross_attention.look(y, memory, real, beams=beams)
+        )
         return self.feed_forward_residual(x, self.feed_forward), cache
 
 
@@ -111,25 +114,36 @@ class Decoder(nn.Module):
 
     def step(
         self,
-        x: Float[Tensor, "batch d_model"],
+        x: Float[Tensor, "rows d_model"],
         memory: Sequence[KeyValue],
         real: Bool[Tensor, "batch source"],
         *,
         caches: Sequence[KeyValue],
         position: Int[Tensor, ""],
-    ) -> tuple[Float[Tensor, "batch d_model"], tuple[KeyValue, ...]]:
-        """Write one position, counted from 0, after those in `caches`."""
-        here, seen = position[None], torch.arange(caches[0].k.shape[2] + 1, device=x.device)
-        visible = {  # nothing in a cache lies ahead
-            pattern: pattern.allowed(here, seen)[None] if pattern.hides_past else None
-            for pattern in dict.fromkeys(self.masks)
+        ancestors: Bool[Tensor, "batch beam slots"] | None = None,
+    ) -> tuple[Float[Tensor, "rows d_model"], tuple[KeyValue, ...]]:
+        """Write one position, counted from 0, after those in `caches`.
+
+        With `ancestors`, each source has several targets, its rows, in one cache of all: it holds
+        their first vectors, then their second ones, and so on. `ancestors` says which of these are
+        a row's own; without it, all are.
+        """
+        here = position[None]
+        own = _with_itself(ancestors) if ancestors is not None else None
+        beams = own.shape[1] if own is not None else 1
+        seen = torch.arange(caches[0].k.shape[2] + beams, device=x.device)
+        seen = seen // beams if own is not None else seen
+        visible = {
+            pattern: _visible(pattern, here, seen, own) for pattern in dict.fromkeys(self.masks)
         }
         told = sights(self._pairs(), visible, query=here, key=seen, dtype=x.dtype)
         longer = []
         for layer, layer_memory, cache, sight in zip(
             self._layers(), memory, caches, told, strict=True
         ):
-            x, cache = layer.step(x, layer_memory, real, cache=cache, sight=sight)  # noqa: PLW2901
+            x, cache = layer.step(  # noqa: PLW2901
+                x, layer_memory, real, cache=cache, sight=sight, beams=beams
+            )
             longer.append(cache)
         return self.final_norm(x), tuple(longer)
 
@@ -139,3 +153,23 @@ class Decoder(nn.Module):
     def _pairs(self) -> list[tuple[Causal, AttentionPositions | None]]:
         positions = cast("Iterable[AttentionPositions | None]", self.positions)
         return list(zip(self.masks, positions, strict=True))
+
+
+def _with_itself(ancestors: Bool[Tensor, "batch beam slots"]) -> Bool[Tensor, "batch beam key"]:
+    """Add the vectors of this step, of which each row's own is one."""
+    places = torch.arange(ancestors.shape[1], device=ancestors.device)
+    itself = places[:, None] == places
+    return torch.cat([ancestors, itself.expand(ancestors.shape[0], -1, -1)], dim=2)
+
+
+def _visible(
+    pattern: Causal,
+    here: Int[Tensor, " query"],
+    seen: Int[Tensor, " key"],
+    own: Bool[Tensor, "batch beam key"] | None,
+) -> Bool[Tensor, "#batch #beam key"] | None:
+    """What a step may attend to; nothing in a cache lies ahead."""
+    if not pattern.hides_past:
+        return own
+    allowed = pattern.allowed(here, seen)[None]
+    return allowed if own is None else allowed & own

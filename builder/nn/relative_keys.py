@@ -17,15 +17,15 @@ class KeyOffsets(NamedTuple):
     """The row of `table` that a key adds for a query."""
 
     def products(
-        self, q: Float[Tensor, "batch heads query d_k"]
-    ) -> Float[Tensor, "batch heads query key"]:
+        self, q: Float[Tensor, "batch *heads query d_k"]
+    ) -> Float[Tensor, "batch *heads query key"]:
         """Multiply queries with what is added to each key.
 
         Each query meets each row once, however many keys add it; rows of one query, where it is
         the only one, hold for the whole axis.
         """
-        by_row = q @ self.table.T  # [batch, heads, query, rows]
-        return by_row.gather(-1, self.rows.expand(*by_row.shape[:3], -1))
+        by_row = q @ self.table.T  # [batch, ..., query, rows]
+        return by_row.gather(-1, self.rows.expand(*by_row.shape[:-1], -1))
 
 
 class RelativeKeys(nn.Module):

@@ -18,8 +18,8 @@ class Rotation(NamedTuple):
     sin: Float[Tensor, "time half"]
 
     def turn(
-        self, x: Float[Tensor, "batch heads time d_k"]
-    ) -> Float[Tensor, "batch heads time d_k"]:
+        self, x: Float[Tensor, "batch *heads time d_k"]
+    ) -> Float[Tensor, "batch *heads time d_k"]:
         """Rotate queries or keys; one turn, where it is the only one, holds for the whole axis."""
         cos, sin = self.cos.to(x.dtype), self.sin.to(x.dtype)
         half = cos.shape[1]

@@ -32,7 +32,7 @@ class Sight(NamedTuple):
 
 def sights(
     pairs: Sequence[tuple[P, AttentionPositions | None]],
-    visible: Mapping[P, Bool[Tensor, "#batch query key"] | None],
+    visible: Mapping[P, Bool[Tensor, "#batch row key"] | None],
     *,
     query: Int[Tensor, " query"],
     key: Int[Tensor, " key"],
@@ -40,7 +40,8 @@ def sights(
 ) -> list[Sight]:
     """Return the sight of each layer, whose mask and positions are a pair.
 
-    `visible` holds the tensor of each mask, `query` and `key` the positions that they compare.
+    `visible` holds the tensor of each mask, `query` and `key` the positions that they compare; the
+    rows of a mask are its queries, or several targets whose only query stands at one position.
     Layers that agree share their tensors, which are computed once.
     """
     orders = {
@@ -55,7 +56,7 @@ def sights(
 
 
 def _sight(
-    mask: Bool[Tensor, "#batch query key"] | None,
+    mask: Bool[Tensor, "#batch row key"] | None,
     order: Rotation | KeyOffsets | Float[Tensor, "heads query key"] | None,
     dtype: torch.dtype,
 ) -> Sight:

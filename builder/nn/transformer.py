@@ -95,18 +95,28 @@ class Transformer(nn.Module):
 
     def step(
         self,
-        last_ids: Int[Tensor, " batch"],
+        last_ids: Int[Tensor, "*rows"],
         position: Int[Tensor, ""],
         *,
         memory: Memory,
         caches: tuple[KeyValue, ...],
-    ) -> tuple[Float[Tensor, "batch vocab"], tuple[KeyValue, ...]]:
-        """Score the token after `last_ids`, which stand at `position` (BOS at 0)."""
-        x = self.target_embedding.step(last_ids, position)
+        ancestors: Bool[Tensor, "batch beam slots"] | None = None,
+    ) -> tuple[Float[Tensor, "*rows vocab"], tuple[KeyValue, ...]]:
+        """Score the token after `last_ids`, which stand at `position` (BOS at 0).
+
+        A source may have several targets, told apart by `ancestors` as in `Decoder.step`; what is
+        kept of it is never copied for them.
+        """
+        x = self.target_embedding.step(last_ids.flatten(), position)  # [rows, d_model]
         x, caches = self.decoder.step(
-            x, memory.keys_values, memory.real, caches=caches, position=position
+            x,
+            memory.keys_values,
+            memory.real,
+            caches=caches,
+            position=position,
+            ancestors=ancestors,
         )
-        return self.project(x), caches
+        return self.project(x).view(*last_ids.shape, len(self.output)), caches
 
     def empty_caches(self, source_ids: Int[Tensor, "batch source"]) -> tuple[KeyValue, ...]:
         """Return the caches of targets of which nothing is written, one target for each source."""

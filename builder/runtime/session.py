@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import onnxruntime
@@ -26,17 +26,22 @@ BLUEPRINTS = (".yaml", ".yml")
 
 FATAL_ONLY = 4
 """The exceptions say the rest; the log would print names from the file as they are."""
-INPUTS = {"source_ids"}
+PREFIX = "target_prefix"
 OUTPUTS = {"target_ids", "scores", "lengths", "ended"}
 CPU = "CPUExecutionProvider"
 
 
 def open_session(
-    data: bytes, *, threads: int | None = None, providers: Sequence[str] = (CPU,)
+    data: bytes,
+    *,
+    beside: Path | None = None,
+    threads: int | None = None,
+    providers: Sequence[str] = (CPU,),
 ) -> onnxruntime.InferenceSession:
     """Load the graph in `data`; `threads` None takes one for each physical core.
 
-    Tensors must lie in `data` itself: a graph that reads other files is refused.
+    Tensors must lie in `data` itself, or in the file `beside`. That they lie in no other one of its
+    folder is for the caller to know; what lies outside of that is refused.
 
     Raises:
         PackageError: There is no such graph, or a provider is not there.
@@ -49,14 +54,16 @@ def open_session(
     options = onnxruntime.SessionOptions()
     options.log_severity_level = FATAL_ONLY
     options.intra_op_num_threads = threads or 0
-    # Tensors outside `data` would be looked for below this folder. It is a file: none is found.
+    # Tensors outside `data` are looked for below this folder. Below a file there is nothing.
+    place = Path(__file__) if beside is None else beside.parent
     options.add_session_config_entry(
-        "session.model_external_initializers_file_folder_path", str(Path(__file__).absolute())
+        "session.model_external_initializers_file_folder_path", str(place.absolute())
     )
     try:
         session = onnxruntime.InferenceSession(data, options, providers=list(providers))
     except ENGINE_ERRORS as error:
-        raise _refusal(error, len(data)) from None
+        size_bytes = len(data) + (beside.stat().st_size if beside is not None else 0)
+        raise _refusal(error, size_bytes) from None
     if session.get_providers()[0] != providers[0]:
         raise PackageError(f"{providers[0]} does not start here")
     return session
@@ -65,18 +72,29 @@ def open_session(
 def _refusal(error: Exception, size_bytes: int) -> PackageError | MemoryFailure:
     """What it means that ONNX Runtime does not take a file of `size_bytes`."""
     if is_out_of_memory(error):
-        return MemoryFailure(f"not enough memory: to open a file of {size_bytes:,} bytes")
+        return MemoryFailure(f"not enough memory: to open a model of {size_bytes:,} bytes")
     if isinstance(error, state.InvalidProtobuf) or NO_GRAPH in str(error):
         return PackageError("not an ONNX file, or only a part of one")
     return PackageError(f"not a graph that can run: {first_line(error)}")
 
 
-def check_signature(session: onnxruntime.InferenceSession) -> None:
-    """Refuse a graph whose inputs and outputs are not those of a package."""
-    missing = INPUTS - {value.name for value in session.get_inputs()}
+def check_signature(session: onnxruntime.InferenceSession, options: Iterable[str]) -> None:
+    """Refuse a graph that is not called as a package with these `options` is."""
+    required = {value.name for value in session.get_inputs()}
+    taken = required | {value.name for value in session.get_overridable_initializers()}
+    missing = {"source_ids", *options} - taken
     missing |= OUTPUTS - {value.name for value in session.get_outputs()}
     if missing:
         raise PackageError(f"not a Transom package: the graph has no {', '.join(sorted(missing))}")
+    others = required - {"source_ids", PREFIX, *options}
+    if others:
+        names = printable(", ".join(sorted(others)))
+        raise PackageError(f"not a Transom package: the graph also needs {names}")
+
+
+def takes_prefix(session: onnxruntime.InferenceSession) -> bool:
+    """Tell whether outputs can be told how to begin."""
+    return PREFIX in {value.name for value in session.get_inputs()}
 
 
 def first_line(error: Exception) -> str:

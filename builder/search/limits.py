@@ -8,9 +8,6 @@ from fractions import Fraction
 from jaxtyping import Int
 from torch import Tensor
 
-NO_LIMIT = 2**31 - 1
-"""The option `max_length` where nobody asks for one."""
-
 
 @dataclass(frozen=True)
 class LengthRule:
@@ -22,18 +19,19 @@ class LengthRule:
 
     ratio: Fraction
     plus: int
-    ceiling: int
-    """The positional limit of the target; NO_LIMIT without one."""
+    ceiling: int | None
+    """The positional limit of the target."""
 
     @classmethod
     def of(cls, ratio: float, plus: int, ceiling: int | None) -> LengthRule:
         """Take the ratio as it is written in decimal, to six places: 0.29 is 29/100."""
         fraction = Fraction(f"{ratio:.6f}")
-        return cls(fraction, plus, NO_LIMIT if ceiling is None else ceiling)
+        return cls(fraction, plus, ceiling)
 
     def limits(
         self, lengths: Int[Tensor, " batch"], max_length: Int[Tensor, ""]
     ) -> Int[Tensor, " batch"]:
         """Return each row's limit from its own source length and the option `max_length`."""
         scaled = lengths * self.ratio.numerator // self.ratio.denominator + self.plus
-        return scaled.clamp(max=self.ceiling).minimum(max_length).clamp(min=1)
+        scaled = scaled if self.ceiling is None else scaled.clamp(max=self.ceiling)
+        return scaled.minimum(max_length).clamp(min=1)

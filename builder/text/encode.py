@@ -38,3 +38,29 @@ def check_length(tokens: int, limit: int | None, place: str) -> None:
     """
     if limit is not None and tokens > limit:
         raise DataError(f"{place}: {tokens} tokens, and the model has {limit} positions")
+
+
+def encode_pairs(
+    tokenizers: tuple[TextTokenizer, TextTokenizer],
+    pairs: Sequence[tuple[str, str]],
+    *,
+    limit: int | None,
+    first_line: int = 1,
+    noun: str = "line",
+) -> list[tuple[list[int], list[int]]]:
+    """Ids of the source and of the target of each pair, EOS at the end of both.
+
+    `tokenizers` are those of source and target; a source without text has no ids.
+
+    Raises:
+        DataError: As `encode_lines`, or a source without text has a target.
+    """
+    source, target = tokenizers
+    sources = encode_lines(
+        source, [one for one, _ in pairs], limit=limit, first_line=first_line, noun=noun
+    )
+    targets = target.encode([other for _, other in pairs], first_line=first_line, noun=noun)
+    for number, (ids, others) in enumerate(zip(sources, targets, strict=True), first_line):
+        if not ids and len(others) > 1:
+            raise DataError(f"{noun} {number}: an empty source, whose only output is an empty one")
+    return list(zip(sources, targets, strict=True))

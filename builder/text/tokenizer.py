@@ -39,6 +39,8 @@ class TextTokenizer:
             raise TokenizerError(
                 "not a tokenizer of Transom: its first ids are not the control ids"
             )
+        if inner.normalizer is None:
+            raise TokenizerError("not a tokenizer of Transom: it does not normalise text")
         return cls(inner)
 
     def to_json(self) -> str:
@@ -89,6 +91,18 @@ class TextTokenizer:
         encoded = self._inner.encode(text, add_special_tokens=False)
         places = zip(encoded.ids, encoded.offsets, strict=True)
         return [text[start:end].strip() for i, (start, end) in places if i == UNK_ID]
+
+    def id_of(self, token: str) -> int:
+        """The id of a text that is one piece of the vocabulary.
+
+        Raises:
+            DataError: It is several pieces, none, or unknown.
+        """
+        ids = self._inner.encode(token, add_special_tokens=False).ids
+        if len(ids) != 1 or ids[0] == UNK_ID:
+            what = "unknown" if UNK_ID in ids else f"{len(ids)} pieces"
+            raise DataError(f"{printable(repr(token))} is no piece of the vocabulary: {what}")
+        return ids[0]
 
     def _decode(self, ids: Sequence[int]) -> str:
         until_end = takewhile(lambda i: i != EOS_ID, map(int, ids))

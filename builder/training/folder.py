@@ -202,7 +202,8 @@ def _make_way(folder: Path) -> None:
     else:
         mark.touch()
     try:
-        package = [f"{load_blueprint(mark).name}.onnx"]
+        name = load_blueprint(mark).name
+        package = [f"{name}.onnx", f"{name}.onnx.data"]
     except BuilderError:
         package = []
     for name in [*package, *OWNED]:

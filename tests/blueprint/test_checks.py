@@ -141,6 +141,34 @@ DATES = "data: {builtin: dates, max_length: 64}\n"
             "generation.max_length.plus",
             ["0", "2"],
         ),
+        (
+            "generation:\n  kind: beam\n  beams: 5\n  n_best: 10\n",
+            4,
+            "generation.n_best",
+            ["n_best=10", "beams=5"],
+        ),
+        ("generation: {kind: beam, n_best: 5}", 1, "generation.n_best", ["5", "beams=4"]),
+        (
+            "generation: {min_length: 10, max_length: {ratio: 0, plus: 9}}",
+            1,
+            "generation.max_length.plus",
+            ["10", "9"],
+        ),
+        (
+            (
+                "model: {decoder: {positions: {kind: learned, max_length: 9}}}\n"
+                "generation: {min_length: 10}\n"
+            ),
+            2,
+            "generation.min_length",
+            ["10", "9"],
+        ),
+        (
+            "tokenizer: char\ngeneration: {suppress_tokens: [é, éa, b]}\n",
+            2,
+            "generation.suppress_tokens[1]",
+            ["éa", "2"],
+        ),
         ("generation: {max_length: {plus: 1, ratio: 4e-7}}", 1, "generation.max_length.ratio", []),
         (
             "data:\n  builtin: dates\n  train: {path: a}\n  valid: {path: b}\n  test: {path: c}\n",
@@ -198,6 +226,12 @@ def test_a_conflict_is_told_at_the_later_field(
         ),
         "model: {positions: {kind: learned, max_length: 2}}\n",
         "generation: {max_length: {ratio: 0, plus: 2}}",
+        "generation: {min_length: 9, max_length: {ratio: 0, plus: 9}}",
+        "generation: {min_length: 60, max_length: {ratio: 0.1, plus: 50}}",
+        "generation: {kind: beam, beams: 1, n_best: 1}",
+        "generation: {kind: sampling, n_best: 9}",
+        "tokenizer: word\ngeneration: {suppress_tokens: [ab]}",
+        'tokenizer: char\ngeneration: {suppress_tokens: ["e\u0301"]}',
         "generation: {max_length: {ratio: 0.1, plus: 0}}",
         "data: {builtin: dates, train: {path: a}, valid: {path: b}}",
         f"{DATES}training: {{steps: 1, batch_tokens: 64}}\n",

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from builder.blueprint.blueprint import WrittenBlueprint
+from builder.blueprint.fields import owners as every_owner
 from builder.blueprint.fields import walk_schema, words
 from builder.blueprint.foreign import RENAMED, TRANSLATED, explain
 from builder.blueprint.inexact import ABSENT, NOTED
@@ -50,7 +51,30 @@ KEYS = [(dotted(path), info) for path, info in walk_schema(WrittenBlueprint)]
         ("model: {prenorm: true}", ["`model.norm.placement`", "`pre`"]),
         ("model: {norm_first: False}", ["`model.norm.placement`", "`post`"]),
         ("model: {encoder: {layer_norm: pre}}", ["`model.encoder.norm.placement`", "`pre`"]),
-        ("model: {share_embeddings: true}", ["`model.embeddings.tie`", "`all`"]),
+        ("model: {share_embeddings: true}", ["`model.embeddings.tie`", "`source_target`"]),
+        ("model: {rope_theta: 1e4}", ["`model.positions.base`, of `kind: rotary`"]),
+        ("model: {decoder: {rope_theta: 1e4}}", ["`model.decoder.positions.base`, of `kind: rot"]),
+        ("model: {positions: {kind: rotary, rope_theta: 1e4}}", ["called `model.positions.base`"]),
+        ("model: {rope_scaling: {type: linear, factor: 2}}", ["of `kind: rotary`", "one number"]),
+        ("model: {relative_attention_num_buckets: 32}", ["of `kind: relative_bias`"]),
+        ("model: {relative_attention_max_distance: 32}", ["of `kind: relative_bias`"]),
+        ("model: {max_relative_positions: 20}", ["of `kind: relative_keys`"]),
+        ("model: {init_std: 0.02}", ["of `kind: normal` or `kind: depth_scaled`"]),
+        (
+            "model: {encoder: {globals: 2}}",
+            ["`model.encoder.mask.global_tokens`, of `kind: window"],
+        ),
+        ("model: {attention_window: 512}", ["`model.encoder.mask.before`, of `kind: window`"]),
+        (
+            "model: {decoder: {sliding_window: 9}}",
+            ["`model.decoder.mask.before`, of `kind: window"],
+        ),
+        (
+            "model: {encoder: {mask: {kind: window, before: 3, globals: 1}}}",
+            ["`model.encoder.mask.glo"],
+        ),
+        ("model: {encoder: {mask: longformer}}", ["kind: window", "global_tokens"]),
+        ("model: {activation_function: gelu_new}", ["feed_forward.activation`", "`gelu_tanh`"]),
         ("model: {tied_softmax: true}", ["`model.embeddings.tie`", "`target_output`"]),
         ("model: {attention_dropout: 0}", ["`model.dropout.attention`"]),
         ("model: {pad_token_id: 0}", ["control ids"]),
@@ -71,6 +95,21 @@ KEYS = [(dotted(path), info) for path, info in walk_schema(WrittenBlueprint)]
         ("testing: {beam_size: 5}", ["`generation`"]),
         ("tokenizer: {kind: char, target: {voc_limit: 5}}", ["`tokenizer.target.vocab_size`"]),
         ("data: {valid: {src: a, trg: b}, train: {builtin: dates}}", ["`data.valid.source`"]),
+        ("generation: {num_beams: 5}", ["`generation.beams`, of `kind: beam`"]),
+        ("generation: {kind: beam, beam_size: 5}", ["`generation.beams`"]),
+        ("generation: {size: 5}", ["`generation.beams`, of `kind: beam`"]),
+        ("generation: {kind: beam, alpha: 1}", ["`generation.length_penalty`"]),
+        ("generation: {kind: beam, lenpen: 1}", ["`generation.length_penalty`", "(5 + n) / 6"]),
+        ("generation: {do_sample: true}", ["`generation.kind`", "`sampling`"]),
+        ("generation: {generate_unk: false}", ["`generation.suppress_unknown`", "`true`"]),
+        ("beam_size: 5", ["`generation.beams`, of `kind: beam`"]),
+        ("generation: beam_search", ["`beam`"]),
+        ("generation: greedy_search", ["`greedy`"]),
+        ("export: {quantize: true}", ["`export.precision`", "`int8`"]),
+        ("export: {precision: fp16}", ["`float16`"]),
+        ("export: {precision: half}", ["`float16`"]),
+        ("export: {precision: fp32}", ["`float32`"]),
+        ("export: {precision: quantized}", ["`int8`"]),
         ("model: {positions: rope}", ["`rotary`"]),
         ("model: {norm: {placement: prenorm}}", ["`pre`"]),
         ("model: {embeddings: {tie: true}}", ["`all`"]),
@@ -90,10 +129,10 @@ def test_a_foreign_name_leads_to_ours(refuse: Refuse, text: str, right: list[str
     [
         *(f"training: {{steps: 1, {key}: 1}}" for key in ("device", "gpu", "use_cuda", "fp16")),
         *(f"training: {{steps: 1, {key}: 1}}" for key in ("amp", "weight_decay", "precision")),
-        *(f"generation: {{{key}: 5}}" for key in ("size", "beam_size", "num_beams", "top_k")),
-        "beam_size: 5",
+        *(f"generation: {{{key}: 5}}" for key in ("repetition_penalty", "min_p", "replace_unk")),
+        "generation: {kind: beam, beta: 0.2}",
+        "num_beam_groups: 5",
         "training: {steps: 1, optimizer: {weight_decay: 0.01}}",
-        "export: {quantize: true}",
     ],
 )
 def test_what_is_not_offered_is_said_to_be_so(refuse: Refuse, text: str) -> None:
@@ -126,7 +165,8 @@ def test_what_is_not_offered_is_said_to_be_so(refuse: Refuse, text: str) -> None
                 "decoder_start_token_id relative_attention_num_buckets normalize_before"
             ),
         ),
-        ("decoding", "beam_size n_best temperature top_k top_p min_length no_repeat_ngram_size"),
+        ("fairseq-generate", "lenpen unkpen min_len sampling_topk sampling_topp prefix_size"),
+        ("generate", "num_beams do_sample num_return_sequences repetition_penalty bad_words_ids"),
         ("nanoGPT", "n_layer n_head n_embd block_size grad_clip"),
     ],
 )
@@ -137,7 +177,9 @@ def test_the_common_names_of_a_toolkit_are_known(toolkit: str, names: str) -> No
 def test_every_foreign_name_leads_to_a_key_that_exists() -> None:
     known = {"", *(key for key, _ in KEYS)}
     ours = {*RENAMED, *NOTED, *(ours for ours, _ in TRANSLATED.values())}
-    assert ours <= known
+    assert {key.partition(" ")[0] for key in ours} <= known
+    owners = {(dotted(path), kind) for path, kind, _ in every_owner(WrittenBlueprint)}
+    assert {tuple(key.split()) for key in RENAMED if " " in key} <= owners
 
 
 def test_every_translated_value_is_one_of_ours() -> None:

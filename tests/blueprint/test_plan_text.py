@@ -81,6 +81,28 @@ def test_every_block_and_figure_is_there(parse: Parse) -> None:
     assert "training time" not in text
 
 
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", ["greedy, at most 1 × source + 50 tokens", "MB + 2.05 kB·V, as `export.precision`"]),
+        (
+            "generation: {kind: beam, suppress_tokens: [a, b], max_length: {ratio: 0, plus: 9}}",
+            ["beam, beams 4, length_penalty 0.6, suppress_tokens (2), at most 9 tokens"],
+        ),
+        ("generation: {kind: beam, beams: 9}", ["24,576 bytes for each target token of each of 9"]),
+        (
+            "generation: {kind: sampling, top_p: 0.9, suppress_unknown: true}",
+            ["sampling, temperature 1, seed 1, suppress_unknown, top_p 0.9, at"],
+        ),
+        ("export: {precision: int8}", ["B·V, as `export.precision` says"]),
+    ],
+)
+def test_how_the_model_writes_is_told(parse: Parse, text: str, told: list[str]) -> None:
+    shown = " ".join(" ".join(lines_of(parse(text))).split())
+    assert [words for words in told if words not in shown] == []
+    assert shown.count("as `export.precision` says") == 1
+
+
 def test_an_unknown_vocabulary_stays_a_symbol(parse: Parse) -> None:
     text = "\n".join(describe(parse(""), make_plan(parse(""))))
     assert "44,101,632 + 512·V\n" in text

@@ -186,6 +186,7 @@ def test_deep_nesting_is_refused(depth: int) -> None:
         ("m:\n  b: 2\n  a:one # why\n\n# so\nc: 3\n", 3, 3, "space is missing"),
         ("b: 2\na:{c: 1}\n", 2, 1, "space is missing"),
         ("b: 2\na:1\n", 2, 1, "space is missing"),
+        ("# so\na:1   # why\nb: 2\n", 2, 1, "space is missing"),
         ("b:\n  http://c\n d: 1\n", 3, 3, "indentation"),
         ("a: [1, 2\nb: 3\n", 2, 2, ""),
         ("a: 'x\nb: 3\n", 3, 1, ""),

@@ -110,6 +110,11 @@ GOOD = [
     "data: {train: {path: a}, valid: {builtin: dates}, test: ~}",
     "training: {minutes: 1, schedule: {kind: constant, learning_rate: 1e-3}, threads: 2}",
     "training: {steps: 1, optimizer: {betas: [0.9, 0.98]}, validate: {patience: ~}}",
+    "generation: beam",
+    "generation: {kind: beam, beams: 4, length_penalty: 0, suppress_tokens: [a, b]}",
+    "generation: {kind: sampling, top_k: ~, top_p: 1, min_length: 3}",
+    "export: {precision: {kind: int8, weights: int7}, options: inputs, proof: {embed: true}}",
+    "export: {precision: float16, opset: ~}",
     "extends: dates",
     "extends: dates\nmodel: {positions: {base: 100}}\ntraining: {schedule: {factor: 2}}",
     "extends: dates\ntokenizer: {lowercase: true}\ndata: {max_length: null}",
@@ -150,6 +155,11 @@ BAD = [
     "training: {steps: 1, optimizer: {betas: [0.9]}}",
     "training: {steps: 1, threads: all}",
     "export: {precision: float8}",
+    "export: {precision: {kind: float32, max_drop: 1}}",
+    "generation: {beams: 4}",
+    "generation: {kind: beam, top_k: 4}",
+    "generation: {kind: beam, suppress_tokens: a}",
+    "generation: {kind: sampling, temperature: 0}",
 ]
 
 

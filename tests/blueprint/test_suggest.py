@@ -9,7 +9,8 @@ import pytest
 from builder.blueprint.blueprint import WrittenBlueprint
 from builder.blueprint.fields import walk_schema
 from builder.blueprint.nodes import dotted
-from builder.blueprint.suggest import REASONS, WITHIN, nearest
+from builder.blueprint.slips import nearest
+from builder.blueprint.within import REASONS, WITHIN
 from builder.errors import Problem
 
 Refuse = Callable[..., list[Problem]]
@@ -59,6 +60,13 @@ Refuse = Callable[..., list[Problem]]
         ("model: {norm: {kind: rms_norm, bias: true}}", "layer_norm"),
         ("tokenizer: {kind: char, vocab_size: 9}", "bpe"),
         ("data: {train: {builtin: dates, source: a}, valid: {builtin: dates}}", "path"),
+        ("generation: {beams: 5}", "`kind: beam`"),
+        ("generation: {n_best: 5}", "`kind: beam` or `kind: sampling`"),
+        ("beams: 5", "`generation`, of `kind: beam`"),
+        ("export: {max_drop: 1}", "`export.precision`, of `kind: float16` or `kind: int8`"),
+        ("dmodel: 64\nmodel: {}\ntransom: 1", "`d_model` in `model`"),
+        ("dmodel: {layers: 2}\ntransom: 1", "`model`"),
+        ("seed: 5", "it belongs in `training`"),
     ],
 )
 def test_an_unknown_key_leads_to_the_right_one(refuse: Refuse, text: str, right: str) -> None:
@@ -80,7 +88,7 @@ def test_an_unknown_key_leads_to_the_right_one(refuse: Refuse, text: str, right:
         ("training: {steps: 1, checkpoint: {best: true}}", "`test`"),
         ("generation: {size: 5}", "tie"),
         ("generation: {beta: 0.2}", "betas"),
-        ("generation: {min_length: 5}", "`max_length`"),
+        ("generation: {min_lenght: 5}", "`max_length`"),
         ("generation: {max_length: {source: 5}}", "tokenizer"),
         ("export: {path: a.onnx}", "data"),
         ("tokenizer: {kind: char, dropout: 0.1}", "model"),

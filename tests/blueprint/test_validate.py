@@ -76,9 +76,38 @@ Refuse = Callable[..., list[Problem]]
             "0",
         ),
         ("data: {builtin: dates, max_length: %s}", "long"),
-        ("generation: %s", "beam"),
+        ("generation: %s", "beams"),
+        ("generation: {beams: %s}", "4"),
+        ("generation: {kind: beam, beams: %s}", "0"),
+        ("generation: {kind: beam, n_best: %s}", "0"),
+        ("generation: {kind: beam, length_penalty: %s}", "-0.1"),
+        ("generation: {kind: beam, length_penalty: %s}", ".inf"),
+        ("generation: {kind: beam, length_penalty: %s}", "11"),
+        ("generation: {kind: beam, temperature: %s}", "1"),
+        ("generation: {kind: sampling, temperature: %s}", "0"),
+        ("generation: {kind: sampling, temperature: %s}", "1e-9"),
+        ("generation: {kind: sampling, temperature: %s}", ".nan"),
+        ("generation: {kind: sampling, top_k: %s}", "0"),
+        ("generation: {kind: sampling, top_k: %s}", "-1"),
+        ("generation: {kind: sampling, top_p: %s}", "0"),
+        ("generation: {kind: sampling, top_p: %s}", "1.01"),
+        ("generation: {kind: sampling, seed: %s}", "2147483648"),
+        ("generation: {kind: sampling, seed: %s}", "-1"),
+        ("generation: {min_length: %s}", "0"),
+        ("generation: {no_repeat_ngram_size: %s}", "0"),
+        ("generation: {suppress_tokens: %s}", "unk"),
+        ("generation: {suppress_tokens: %s}", "{a: 1}"),
+        ("generation: {suppress_unknown: %s}", "1"),
+        ("generation: {target_prefix: %s}", "yes"),
         ("export: {opset: %s}", "18"),
-        ("export: {precision: %s}", "float16"),
+        ("export: {precision: %s}", "float8"),
+        ("export: {precision: %s}", "16"),
+        ("export: {precision: {kind: float32, max_drop: %s}}", "1"),
+        ("export: {precision: {kind: float16, max_drop: %s}}", "-1"),
+        ("export: {precision: {kind: int8, weights: %s}}", "int8"),
+        ("export: {options: %s}", "both"),
+        ("export: {proof: %s}", "true"),
+        ("export: {proof: {embed: %s}}", "1"),
         ("name: %s", "5"),
         ("name: %s", "true"),
         ("name: %s", '""'),
@@ -149,6 +178,12 @@ def test_a_value_that_is_not_allowed_is_one_problem_at_its_key(
         ("description: %s", '"1e-4"', "description", "1e-4"),
         ("description: %s", "costs $5", "description", "costs $5"),
         ("export: {opset: %s}", "20.0", "export.opset", 20),
+        ("export: {precision: %s}", "float16", "export.precision.max_drop", 1.0),
+        ("export: {precision: {kind: int8, max_drop: %s}}", "0", "export.precision.max_drop", 0.0),
+        ("generation: %s", "beam", "generation.beams", 4),
+        ("generation: {kind: beam, beams: %s}", "8.0", "generation.beams", 8),
+        ("generation: {kind: sampling, top_p: %s}", "1", "generation.top_p", 1.0),
+        ("generation: {suppress_tokens: %s}", "[a, no]", "generation.suppress_tokens", ["a", "no"]),
     ],
 )
 def test_a_value_has_the_declared_type(
@@ -248,9 +283,3 @@ def test_a_blank_value_is_as_if_the_key_were_not_written(
 def test_a_typo_is_told_even_where_its_value_is_blank(refuse: Refuse) -> None:
     problems = refuse("model: {droput: , encoder: {mask: {befor: }}}\ntraning:\n")
     assert [p.path for p in problems] == ["model.droput", "model.encoder.mask.befor", "traning"]
-
-
-def test_one_number_for_the_longest_output_is_told_how_to_write_it(refuse: Refuse) -> None:
-    [problem] = refuse("generation: {max_length: 50}")
-    assert problem.path == "generation.max_length"
-    assert "`{ratio: 0, plus: 50}`" in problem.message

@@ -100,6 +100,37 @@ def test_any_number_survives(real: float, share: float, count: int) -> None:
     assert plain["model"]["encoder"]["dropout"]["residual"] == share
 
 
+OLD = """
+generation:
+  kind: greedy
+  max_length:
+    ratio: 1.0
+    plus: 50
+export:
+  precision: float32
+  opset: 20
+"""
+"""The last sections of a resolved file from before beams, sampling and other precisions."""
+
+
+def test_an_older_resolved_form_means_the_same(parse: Parse) -> None:
+    written = dump_blueprint(parse(""))
+    assert parse(written.partition("generation:\n")[0] + OLD) == parse("")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "generation: {kind: beam, beams: 8, n_best: 2, suppress_tokens: ['1', 'no', ' ']}",
+        "generation: {kind: sampling, top_k: 5, top_p: 0.5, seed: 0, no_repeat_ngram_size: 2}",
+        "export: {precision: {kind: int8, weights: int7}, options: inputs, proof: {embed: true}}",
+        "export: {precision: float16}",
+    ],
+)
+def test_every_strategy_and_precision_round_trips(parse: Parse, text: str) -> None:
+    assert again(parse(text)) == parse(text)
+
+
 def test_every_default_is_written_out_and_nothing_cascades(parse: Parse) -> None:
     plain = yaml.safe_load(dump_blueprint(parse("training: {steps: 1}\ntokenizer: char\n")))
 
@@ -140,7 +171,8 @@ WORDS = """
     model layers attention heads d_model positions kind learned rotary max_length encoder decoder
     mask window before after dropout tokenizer char bpe vocab_size shared source target data
     builtin dates train valid training steps schedule constant learning_rate name transom droput
-    None no 1e-4 extends num_layers lr prenorm
+    None no 1e-4 extends num_layers lr prenorm generation beam sampling beams suppress_tokens
+    do_sample export precision int8 type tied_embeddings rope_theta embeddings tie src level
 """
 KEYS = st.sampled_from(WORDS.split())
 VALUES = st.recursive(

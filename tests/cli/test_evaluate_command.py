@@ -70,6 +70,18 @@ def test_set_beside_two_files_is_refused(
     assert "--set" in capsys.readouterr().err
 
 
+def test_another_search_can_be_scored(
+    write_choir: WriteEcho, command: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    command[1] = str(write_choir())
+
+    assert run_command([*command, "--set", "generation.beams=2", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["scores"]["exact_match"] == 75.0
+    for wrong in ("generation.kind=greedy", "model.layers=2"):
+        assert run_command([*command, "--set", wrong]) == 2
+        assert f"--set {wrong}" in capsys.readouterr().err
+
+
 def test_one_file_alone_is_refused(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert run_command(command[:4]) == 2
     assert "--target" in capsys.readouterr().err

@@ -230,7 +230,7 @@ def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert stderr == ""
     listed = {line.split()[0] for line in stdout.split("Commands:")[1].splitlines() if line}
     assert listed == {
-        *("check", "build", "train", "export", "run", "evaluate"),
+        *("check", "build", "train", "export", "run", "evaluate", "score", "verify"),
         *("list", "new", "data", "diff", "schema"),
     }
 

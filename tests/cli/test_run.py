@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import io
 import json
 import os
 import subprocess
@@ -10,25 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from cli.main import run_command
-
 WriteEcho = Callable[..., Path]
 Run = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def run_echo(
-    write_echo: WriteEcho, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> Run:
-    """Run `transom run` on the echo package; gives exit code, stdout and stderr."""
-    package = str(write_echo(source_limit=300))
-
-    def run(*arguments: str, stdin: bytes = b"") -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
-        code = run_command(["run", package, *arguments])
-        return code, *capfd.readouterr()
-
-    return run
 
 
 @pytest.mark.parametrize(

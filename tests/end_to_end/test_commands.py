@@ -28,6 +28,7 @@ data:
   valid: {{path: daten ü/pairs.tsv, columns: {{source: 1, target: 2}}}}
   max_length: 32
 training: {{steps: 30, batch_tokens: 256, threads: 1, schedule: {{kind: noam, warmup: 10}}}}
+generation: {{kind: beam, target_prefix: true}}
 """
 TORCH_FREE = """
 import sys
@@ -77,6 +78,12 @@ def test_from_a_file_to_a_file_that_generates(
     assert outputs.split("\n")[1] == ""
     assert outputs == transom("run", moved, cwd=elsewhere, text=lines)
 
+    asked = ["--n-best=3", "--set=generation.beams=5", "--prefix=é", "--max-length=9"]
+    several = transom("run", package, *asked, cwd=elsewhere, text=lines)
+    assert several == transom("run", moved, *asked, cwd=elsewhere, text=lines)
+    assert several.count("\n") == 12
+    assert all(line.startswith("é") for line in several.split("\n")[:3])
+
     alone = tmp_path / "alone.onnx"
     shutil.copy(package, alone)
     done = subprocess.run(
@@ -87,8 +94,22 @@ def test_from_a_file_to_a_file_that_generates(
     )
     assert done.stdout.decode() == outputs, done.stderr
 
+    done = subprocess.run(
+        [sys.executable, "-c", TORCH_FREE, "verify", str(alone)], capture_output=True, check=False
+    )
+    assert b"digest" in done.stdout, done.stderr
+
     write_pairs(home / "daten ü")
+    count = len((home / "daten ü" / "pairs.source").read_text(encoding="utf-8").splitlines())
     pairs = [f"--{side}={home / 'daten ü' / f'pairs.{side}'}" for side in ("source", "target")]
     scores = json.loads(transom("evaluate", alone, *pairs, "--json", cwd=elsewhere))["scores"]
     assert scores["exact_match"] + scores["sequence_error"] == pytest.approx(100)
     assert {"token_error", "char_error", "bleu", "chrf"} <= scores.keys()
+
+    ours, theirs = (
+        [float(line) for line in transom("score", model, *pairs, cwd=elsewhere).splitlines()]
+        for model in (alone, moved)
+    )
+    assert len(ours) == count
+    assert ours == pytest.approx(theirs, abs=1e-3)
+    assert len(set(ours)) > count / 2

@@ -37,20 +37,21 @@ def output(*command: str | Path, cwd: Path) -> str:
     return done.stdout
 
 
-def test_the_python_example_writes_what_the_command_writes(
+def test_the_python_examples_write_what_the_command_writes(
     tmp_path: Path, write_pairs: Callable[[Path], None]
 ) -> None:
-    (code,) = re.findall(r"^```python\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
-    assert code.count(EXPORTED) == 1
-    assert code.count(LINE) == 1
+    codes = re.findall(r"^```python\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+    assert [code.count(EXPORTED) for code in codes] == [1, 1]
+    assert [code.count(LINE) for code in codes] == [1, 1]
     write_pairs(tmp_path)
     blueprint = parse_blueprint(BLUEPRINT, "dates.yaml", directory=tmp_path)
     package = export_run(train(blueprint, tmp_path / "run")).path
     example = tmp_path / "example.py"
 
     for line in (LINE, "abc a", "é"):
-        text = code.replace(EXPORTED, str(package)).replace(LINE, line)
-        example.write_text(text, encoding="utf-8")
-        expected = output("-m", "cli.main", "run", package, line, cwd=tmp_path)
-        assert output(example, cwd=tmp_path) == expected
-        assert expected.strip()
+        for code, limit in zip(codes, ([], ["--max-length=12"]), strict=True):
+            text = code.replace(EXPORTED, str(package)).replace(LINE, line)
+            example.write_text(text, encoding="utf-8")
+            expected = output("-m", "cli.main", "run", package, line, *limit, cwd=tmp_path)
+            assert output(example, cwd=tmp_path) == expected
+            assert expected.strip()

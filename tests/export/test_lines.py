@@ -11,6 +11,8 @@ import pytest
 from builder.errors import RunError
 from builder.export.lines import LONGEST, USUAL, own_batches, random_batches
 from builder.run import Run
+from builder.runtime.options import complete
+from tests.export.conftest import generator_of
 
 MakeRun = Callable[..., Path]
 
@@ -35,15 +37,88 @@ def learned(source: int, target: int) -> dict[str, object]:
 def test_random_lines_reach_limits_that_are_near(
     make_run: MakeRun, limits: tuple[int, int] | None, longest: int, max_length: int
 ) -> None:
-    model = Run.open(make_run(learned(*limits) if limits else {}, lively=False)).load_model()
+    generator = generator_of(make_run(learned(*limits) if limits else {}, lively=False))
 
-    batches = random_batches(model)
+    batches = random_batches(generator)
 
     assert max(batch.source_ids.shape[1] for batch in batches) == longest
-    assert {batch.max_length for batch in batches} == {max_length, 1}
+    assert {batch.asked["max_length"] for batch in batches} == {max_length, 1}
     rows = [row[row != 0].tolist() for batch in batches for row in batch.source_ids]
     assert all(row.index(2) == len(row) - 1 for row in rows)
     assert {1, 2, longest} <= set(map(len, rows))
+
+
+STRATEGIES = {
+    "greedy": {},
+    "beam": {"beams": 3, "n_best": 2},
+    "sampling": {"top_k": 5, "top_p": 0.9, "n_best": 2},
+}
+
+
+@pytest.mark.parametrize("kind", STRATEGIES)
+def test_every_option_is_compared_at_another_value_too(make_run: MakeRun, kind: str) -> None:
+    generator = generator_of(make_run(lively=False, generation={"kind": kind, **STRATEGIES[kind]}))
+
+    batches = random_batches(generator)
+
+    others = {name: value for batch in batches for name, value in batch.asked.items()}
+    assert set(others) == set(generator.options)
+    assert all(others[name] != value for name, value in generator.options.items())
+    full = [batch for batch in batches if batch.asked["max_length"] > 1]
+    assert [len(batch.source_ids) for batch in full][:4] == [5, 1, 1, 2]
+    if kind == "beam":
+        assert [batch.asked.get("n_best") for batch in full[:8]] == [None] * 4 + [3] * 4
+    for batch in batches:
+        assert batch.asked.get("n_best", 1) <= batch.asked.get("beams", 3)
+
+
+@pytest.mark.parametrize(
+    "generation",
+    [
+        {"kind": "beam", "beams": 1000, "n_best": 1000, "length_penalty": 10, "min_length": 5},
+        {
+            "kind": "sampling",
+            "temperature": 1000,
+            "top_k": 3,
+            "top_p": 0.5,
+            "seed": 2**31 - 1,
+            "n_best": 1000,
+        },
+    ],
+)
+def test_options_at_their_ends_go_on_to_what_is_allowed(
+    make_run: MakeRun, generation: dict[str, object]
+) -> None:
+    """What is asked is recorded in the file, which `verify` reads as it reads any call."""
+    generator = generator_of(make_run(lively=False, generation=generation))
+
+    batches = random_batches(generator)
+
+    others = {
+        name
+        for batch in batches
+        for name, value in batch.asked.items()
+        if complete(generator.options, batch.asked) and value != generator.options[name]
+    }
+    assert others == set(generator.options) - {"beams"}
+
+
+def test_beginnings_are_compared_where_the_search_takes_them(make_run: MakeRun) -> None:
+    with_prefix = {"kind": "greedy", "target_prefix": True}
+    generator = generator_of(make_run(lively=False, generation=with_prefix))
+
+    *others, last = random_batches(generator)
+
+    assert all(batch.prefix is None for batch in others)
+    assert last.prefix is not None
+    assert (last.prefix >= 3).any()
+    assert (last.prefix == -1).any()
+    assert len(last.prefix) == len(last.source_ids)
+    free = others[0].beginnings(generator)
+    assert free is not None
+    assert free.tolist() == [[-1]] * len(others[0].source_ids)
+    without = generator_of(make_run(lively=False))
+    assert random_batches(without)[0].beginnings(without) is None
 
 
 def write_proof(folder: Path, text: str | None) -> Run:

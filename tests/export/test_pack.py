@@ -5,28 +5,23 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import onnx
 import onnx_ir as ir
 import pytest
 
-from builder.errors import BlueprintError, RunError, SizeFailure
-from builder.export import export as exporting
+from builder.errors import BlueprintError, RunError
 from builder.export import package
-from builder.export.export import check_place, check_size, export_run
-from builder.export.proof import Proof, varied
-from builder.run import Run
+from builder.export.export import check_place, export_run
+from builder.export.proof import varied
+from builder.export.side_data import Content
 from builder.runtime import digest
-from builder.weights import weights_of
 
 BLUEPRINT = """\
 transom: 1
 name: small
 model: {d_model: 16, layers: 1, attention: {heads: 2}, feed_forward: {d_ff: 16}, vocab_size: 9}
 """
-NOTHING: Any = None
 
 
 def empty_graph() -> ir.Model:
@@ -40,10 +35,8 @@ ENTRIES = {
 }
 
 
-def test_zeros_in_a_tokenizer_are_not_a_digest(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(package, "metadata", lambda *_: ENTRIES)
-
-    data = package.pack(empty_graph(), NOTHING, NOTHING, Proof())
+def test_zeros_in_a_tokenizer_are_not_a_digest() -> None:
+    data = package.pack(empty_graph(), ENTRIES, Content(b"")).data
 
     found = {entry.key: entry.value for entry in onnx.load_from_string(data).metadata_props}
     assert found.pop(digest.KEY) != digest.BLANK
@@ -55,11 +48,10 @@ def test_a_seal_that_changes_more_is_a_broken_promise(monkeypatch: pytest.Monkey
     def seal_all(data: bytes) -> bytes:
         return data.replace(b"0" * 64, b"a" * 64)
 
-    monkeypatch.setattr(package, "metadata", lambda *_: ENTRIES)
     monkeypatch.setattr(digest, "seal", seal_all)
 
     with pytest.raises(RuntimeError):
-        package.pack(empty_graph(), NOTHING, NOTHING, Proof())
+        package.pack(empty_graph(), ENTRIES, Content(b""))
 
 
 @pytest.mark.parametrize(
@@ -101,6 +93,12 @@ def test_a_place_that_takes_no_file_is_refused_before_anything_is_done(
     assert said == []
 
 
+def test_a_folder_where_the_second_file_might_lie_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "x.onnx.data").mkdir()
+    with pytest.raises(RunError, match=r"x\.onnx\.data: is a folder"):
+        check_place(tmp_path / "x.onnx")
+
+
 def test_a_place_that_is_free_is_not_touched(tmp_path: Path) -> None:
     check_place(tmp_path / "new" / "folder" / "x.onnx")
     assert list(tmp_path.iterdir()) == []
@@ -122,32 +120,6 @@ def test_what_was_trained_cannot_be_set(run: Path, override: str) -> None:
         export_run(run, overrides=[override])
     with pytest.raises(BlueprintError, match="opset"):
         export_run(run, overrides=["export.opset=7"])
-
-
-def test_weights_too_large_for_one_file_are_refused_before_tracing(
-    make_run: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = make_run(lively=False)
-    parameters = weights_of(Run.open(folder).load_model()).values()
-    size = sum(parameter.numel() * parameter.element_size() for parameter in parameters)
-    said: list[str] = []
-
-    monkeypatch.setattr(exporting, "BESIDE_WEIGHTS_BYTES", 100)
-    monkeypatch.setattr(exporting, "FILE_BYTES", size + 99)
-    with pytest.raises(SizeFailure, match=rf"{size:,} bytes.*{size - 1:,}.*{size + 99:,}"):
-        export_run(folder, say=said.append)
-
-    assert said == []
-    assert not list(folder.glob("*.onnx"))
-    monkeypatch.setattr(exporting, "FILE_BYTES", size + 100)
-    check_size(size)
-
-
-def test_one_file_holds_two_gibibytes_and_no_more() -> None:
-    """As protobuf counts them; the other number leaves room for all but the weights."""
-    assert np.iinfo(np.int32).max == exporting.FILE_BYTES
-    with pytest.raises(SizeFailure):
-        check_size(exporting.FILE_BYTES)
 
 
 @pytest.mark.slow

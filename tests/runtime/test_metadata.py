@@ -25,15 +25,26 @@ def test_reads_what_the_runtime_needs(write_echo: WriteEcho) -> None:
     ("key", "value"),
     [
         ("transom.format", None),
-        ("transom.format", "2"),
+        ("transom.format", "3"),
         ("transom.name", None),
         ("transom.tokenizer", None),
         ("transom.tokenizer", "{}"),
         ("transom.limits", "{}"),
         ("transom.limits", "not json"),
         ("transom.limits", '{"source": "many"}'),
+        ("transom.limits", '{"source": null, "target": null, "ratio": 1.0}'),
+        ("transom.limits", '{"source": null, "target": null, "ratio": NaN, "plus": 1}'),
+        ("transom.limits", '{"source": null, "target": null, "ratio": 1.0, "plus": 1e999}'),
+        ("transom.options", None),
+        ("transom.options", "[1]"),
+        ("transom.options", '{"max_length": 0}'),
+        ("transom.options", '{"max_length": true}'),
+        ("transom.options", '{"max_length": 9, "other": 1}'),
+        ("transom.options", "[" * 100_000),
+        ("transom.proof", None),
         ("transom.vocab_size", "[1]"),
         ("transom.vocab_size", '{"source": null}'),
+        ("transom.vocab_size", '{"source": 1e999}'),
         ("transom.special_ids", None),
         ("transom.digest", None),
     ],
@@ -44,4 +55,11 @@ def test_names_the_file_whose_metadata_is_wrong(
     path = write_echo(metadata={key: value})
 
     with pytest.raises(PackageError, match=str(path)):
+        Package.load(path)
+
+
+def test_an_earlier_format_is_to_be_exported_again(write_echo: WriteEcho) -> None:
+    path = write_echo(metadata={"transom.format": "1"})
+
+    with pytest.raises(PackageError, match=r"'1'.*'2'.*export"):
         Package.load(path)

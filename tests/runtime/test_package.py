@@ -80,7 +80,7 @@ def test_nothing_calls_no_graph(echo: Package) -> None:
     assert deaf.generate([]) == []
     assert deaf.generate(["", "  "]) == [Output("", 0.0, 0, ended=True)] * 2
     assert deaf.generate_ids([]) == []
-    assert deaf.generate_ids([[]]) == [Found([], 0.0, ended=True)]
+    assert deaf.generate_ids([[]]) == [[Found([], 0.0, ended=True)]]
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_nothing_calls_no_graph(echo: Package) -> None:
     ids=["lists", "arrays", "padded array", "generator"],
 )
 def test_ids_of_any_whole_kind(echo: Package, sources: Any) -> None:
-    assert [one.ids for one in echo.generate_ids(sources)] == [[4, 5, 2], [6, 2]]
+    assert [one.ids for (one,) in echo.generate_ids(sources)] == [[4, 5, 2], [6, 2]]
 
 
 @pytest.mark.parametrize(
@@ -107,10 +107,16 @@ def test_refuses_what_are_no_ids(echo: Package, wrong: Any) -> None:
 
 def test_refuses_an_id_equal_to_the_vocabulary_size(echo: Package) -> None:
     size = echo.metadata.source_vocab_size
-    assert echo.generate_ids([[size - 1, 2]])[0].ids == [size - 1, 2]
+    assert echo.generate_ids([[size - 1, 2]])[0][0].ids == [size - 1, 2]
 
     with pytest.raises(PackageError, match=f"line 1: id {size}"):
         without_graph(echo).generate_ids([[size, 2]])
+
+
+def test_says_what_it_runs_on(write_echo: WriteEcho) -> None:
+    assert Package.load(write_echo(), threads=2).threads == 2
+    assert Package.load(write_echo()).threads is None
+    assert Package.load(write_echo()).provider == "CPUExecutionProvider"
 
 
 def test_positional_limit(write_echo: WriteEcho) -> None:

@@ -9,8 +9,9 @@ import torch
 from torch import Tensor
 
 from builder.search import beam
-from builder.search.beam import Options, State
-from builder.search.greedy import BOS_ID, EOS_ID, PAD_ID, Found
+from builder.search.beam import State
+from builder.search.found import BOS_ID, EOS_ID, PAD_ID, Found
+from builder.search.options import Options
 
 Table = dict[tuple[int, ...], dict[int, float]]
 """The log-probability of each next token, by the tokens before it."""
@@ -63,43 +64,54 @@ def reference(
     return sorted(finished, key=lambda one: -one.score)[:beams]
 
 
-def stepper(tables: list[Table], vocab: int):  # type: ignore[no-untyped-def]
-    """Logits of what a state has written; each beam follows its parent as a cache would."""
-    texts: list[list[tuple[int, ...]]] = []
+class Stepper:
+    """Logits of what a state has written, which is read from the slots of its ancestors."""
 
-    def step(state: State) -> Tensor:
-        nonlocal texts
-        rows = state.last.tolist()
-        if state.position == 0:
-            texts = [[() for _ in row] for row in rows]
-            assert (state.last == BOS_ID).all()
-        else:
-            parents = state.parents.tolist()
-            texts = [
-                [(*old[parent], token) for parent, token in zip(*row, strict=True)]
-                for old, *row in zip(texts, parents, rows, strict=True)
-            ]
-            dead = state.scores == -math.inf
-            written = torch.tensor(texts)
-            assert torch.equal(written[~dead], state.tokens[~dead])
-            assert (state.last[dead] == PAD_ID).all()
-            assert torch.equal(dead, dead & (state.parents == torch.arange(dead.shape[1])))
-        logits = torch.randn(*state.last.shape, vocab, dtype=torch.float64)
-        for (row, place), score in zip(
-            product(range(len(tables)), range(state.last.shape[1])),
-            state.scores.flatten().tolist(),
-            strict=True,
-        ):
-            if score > -math.inf:
-                known = tables[row][texts[row][place]]
+    def __init__(self, tables: list[Table], vocab: int) -> None:
+        self.tables = tables
+        self.vocab = vocab
+        self.slots: list[list[int]] = [[] for _ in tables]
+
+    def __call__(self, state: State) -> Tensor:
+        batch, beams = state.last.shape
+        logits = torch.randn(batch, beams, self.vocab, dtype=torch.float64)
+        logits[..., [PAD_ID, BOS_ID]] = -math.inf
+        for row in range(batch):
+            for place in range(beams):
+                if state.scores[row, place] == -math.inf:
+                    assert state.last[row, place] == (PAD_ID if state.position else BOS_ID)
+                    continue
+                text = self._text(state, row, place)
+                known = self.tables[row][text]
                 logits[row, place] = torch.tensor(list(known.values()), dtype=torch.float64)
+            self.slots[row] += state.last[row].tolist()
         return logits + 3.0  # not normalised, as those of a network
 
-    return step
+    def _text(self, state: State, row: int, place: int) -> tuple[int, ...]:
+        own = state.ancestors[row, place].nonzero().flatten().tolist()
+        beams = state.last.shape[1]
+        assert [slot // beams for slot in own] == list(range(int(state.position)))
+        bos, *text = [*(self.slots[row][slot] for slot in own), int(state.last[row, place])]
+        assert bos == BOS_ID
+        assert text == state.tokens[row, place].tolist()
+        return tuple(text)
+
+
+def search(step: Stepper, limits: list[int], given: Options, *, beams: int) -> Found:
+    most = torch.tensor(limits)
+    state = beam.start(most, torch.arange(beams), torch.float64)
+    while state.alive.any():
+        state = beam.advance(state, step(state), most, given)
+        assert (state.scores[~state.alive] == -math.inf).all()
+    return beam.finish(state)
 
 
 def options(min_length: int = 1, length_penalty: float = 0.6) -> Options:
-    return Options(torch.tensor(min_length), torch.tensor(length_penalty, dtype=torch.float64))
+    return Options(
+        max_length=torch.tensor(99),
+        min_length=torch.tensor(min_length),
+        length_penalty=torch.tensor(length_penalty, dtype=torch.float64),
+    )
 
 
 def hypotheses(found: Found, row: int) -> list[Hypothesis]:
@@ -133,13 +145,9 @@ def test_agrees_with_a_search_on_plain_lists(
         random_table(seed * 100 + row, vocab, 5, temperature=0.5 + row / 2) for row in range(6)
     ]
 
-    found = beam.search(
-        stepper(tables, vocab),
-        torch.tensor(limits),
-        options(min_length, length_penalty),
-        beams=beams,
-        n_best=n_best,
-    )
+    found = search(
+        Stepper(tables, vocab), limits, options(min_length, length_penalty), beams=beams
+    ).best(n_best)
 
     for row, (table, limit) in enumerate(zip(tables, limits, strict=True)):
         expected = reference(
@@ -163,13 +171,7 @@ def test_agrees_with_a_search_on_plain_lists(
 def test_ended_cut_off_and_missing_hypotheses_all_occur() -> None:
     """What the comparison above compares."""
     found = [
-        beam.search(
-            stepper([random_table(seed, 5, 3, 2.0)], 5),
-            torch.tensor([3]),
-            options(),
-            beams=30,
-            n_best=30,
-        )
+        search(Stepper([random_table(seed, 5, 3, 2.0)], 5), [3], options(), beams=30)
         for seed in range(6)
     ]
 
@@ -197,6 +199,7 @@ def test_the_penalty_weighs_length_as_documented(
         position=torch.tensor(5),
         tokens=torch.tensor([[[4, 3, 3, 3, 3], [0, 0, 0, 0, 0]]]),
         finished=finished,
+        ancestors=torch.zeros(1, 2, 10, dtype=torch.bool),
         scores=torch.tensor([[-4.5, -math.inf]], dtype=torch.float64),
     )
     log_probs = torch.full((1, 2, 6), -math.inf, dtype=torch.float64)
@@ -220,12 +223,11 @@ def test_a_row_that_ended_never_changes_and_is_not_looked_at() -> None:
         }
     for text in slow:
         slow[text] = slow[text] | {EOS_ID: -math.inf}
-    limits, alone = torch.tensor([6, 6]), torch.tensor([6])
 
-    together = beam.search(stepper([quick, slow], 6), limits, options(), beams=2, n_best=2)
+    together = search(Stepper([quick, slow], 6), [6, 6], options(), beams=2)
 
     for row, table in enumerate((quick, slow)):
-        one = beam.search(stepper([table], 6), alone, options(), beams=2, n_best=2)
+        one = search(Stepper([table], 6), [6], options(), beams=2)
         assert hypotheses(together, row) == hypotheses(one, 0)
     assert together.lengths[0].max() < together.lengths[1].min() == 6
 
@@ -233,7 +235,66 @@ def test_a_row_that_ended_never_changes_and_is_not_looked_at() -> None:
 def test_scores_never_rise_down_the_list() -> None:
     tables = [random_table(seed, 7, 4, 1.0) for seed in range(20)]
 
-    found = beam.search(stepper(tables, 7), torch.full((20,), 4), options(), beams=5, n_best=5)
+    found = search(Stepper(tables, 7), [4] * 20, options(), beams=5)
 
     assert (found.scores.diff(dim=1) <= 0).all()
     assert (found.lengths > 0).all()
+
+
+def test_where_nothing_else_is_left_eos_ends_a_row_before_its_time() -> None:
+    limits, given = torch.tensor([5, 5]), options(min_length=4)
+    state = beam.start(limits, torch.arange(2), torch.float64)
+    logits = torch.zeros(2, 2, 5, dtype=torch.float64)
+    logits[..., [PAD_ID, BOS_ID]] = -math.inf
+    barred = torch.zeros(2, 2, 5, dtype=torch.bool)
+    barred[0, :, 3:] = True
+
+    state = beam.advance(state, logits, limits, given, barred)
+
+    assert state.alive.tolist() == [False, True]
+    assert hypotheses(beam.finish(state), 0) == [
+        Hypothesis(pytest.approx(-math.log(3)), (EOS_ID,), ended=True)  # type: ignore[arg-type]
+    ]
+    assert hypotheses(beam.finish(state), 1) == []
+
+
+def test_what_is_barred_is_written_by_no_beam_and_changes_no_probability() -> None:
+    limits = torch.tensor([3])
+    state = beam.start(limits, torch.arange(3), torch.float64)
+    logits = torch.tensor([-math.inf, -math.inf, 0.0, 3.0, 2.0, 1.0], dtype=torch.float64)
+    barred = torch.zeros(1, 3, 6, dtype=torch.bool)
+    barred[..., 3] = True
+
+    state = beam.advance(state, logits.expand(1, 3, -1), limits, options(), barred)
+
+    assert state.tokens[0, :2, 0].tolist() == [4, 5]
+    torch.testing.assert_close(state.scores[0, :2], logits.log_softmax(0)[[4, 5]])
+    assert state.scores[0, 2] == -math.inf
+    assert hypotheses(beam.finish(state), 0)[0].tokens == (EOS_ID,)
+
+
+def test_the_dead_name_no_place_of_their_own() -> None:
+    """Engines differ in where they find them."""
+    limits = torch.tensor([4])
+    state = beam.start(limits, torch.arange(4), torch.float64)
+    logits = torch.full((1, 4, 5), -math.inf, dtype=torch.float64)
+    logits[..., 3], logits[..., 4] = 1.0, 0.0
+
+    state = beam.advance(state, logits, limits, options())
+
+    assert state.last.tolist() == state.tokens[..., 0].tolist() == [[3, 4, PAD_ID, PAD_ID]]
+    assert state.ancestors.tolist() == [[[True, False, False, False]] * 4]
+
+
+@pytest.mark.parametrize("missing", ["min_length", "length_penalty"])
+def test_beams_need_their_options(missing: str) -> None:
+    limits = torch.tensor([3])
+    state = beam.start(limits, torch.arange(2), torch.float64)
+
+    with pytest.raises(RuntimeError, match=missing):
+        beam.advance(
+            state,
+            torch.zeros(1, 2, 5, dtype=torch.float64),
+            limits,
+            options()._replace(**{missing: None}),
+        )

@@ -6,7 +6,8 @@ from fractions import Fraction
 import pytest
 import torch
 
-from builder.search.limits import NO_LIMIT, LengthRule
+from builder.options import NO_LIMIT
+from builder.search.limits import LengthRule
 
 NOBODY_ASKS = torch.tensor(NO_LIMIT)
 
@@ -60,4 +61,4 @@ def test_the_smallest_of_three_limits_holds_and_1_is_the_least() -> None:
 def test_the_ratio_is_kept_as_it_is_written() -> None:
     assert LengthRule.of(0.29, 0, None).ratio == Fraction(29, 100)
     assert LengthRule.of(1e-06, 0, None).ratio == Fraction(1, 1_000_000)
-    assert LengthRule.of(1.0, 0, None).ceiling == NO_LIMIT
+    assert LengthRule.of(1.0, 0, None).ceiling is None

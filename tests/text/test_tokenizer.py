@@ -191,3 +191,12 @@ def test_another_tokenizer_is_refused() -> None:
 
     with pytest.raises(TokenizerError):
         TextTokenizer.from_json(json.dumps(stored))
+
+
+def test_a_tokenizer_that_leaves_text_as_it_is_is_refused() -> None:
+    """What is unknown is looked for in normalised text."""
+    stored = json.loads(tokenizer("char").to_json())
+    stored["normalizer"] = None
+
+    with pytest.raises(TokenizerError):
+        TextTokenizer.from_json(json.dumps(stored))

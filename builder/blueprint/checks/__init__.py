@@ -7,12 +7,22 @@ from collections.abc import Callable
 from builder.blueprint.blueprint import Blueprint
 from builder.blueprint.checks.attention import ATTENTION_CHECKS
 from builder.blueprint.checks.finding import Finding
+from builder.blueprint.checks.generation import GENERATION_CHECKS
 from builder.blueprint.checks.sizes import SIZE_CHECKS
 from builder.blueprint.checks.stacks import STACK_CHECKS
 from builder.blueprint.checks.text import TEXT_CHECKS
 from builder.blueprint.checks.training import TRAINING_CHECKS
 from builder.blueprint.nodes import KeyPath, Mapping, Place, descend
 from builder.errors import Problem
+
+CHECKS = (
+    *ATTENTION_CHECKS,
+    *STACK_CHECKS,
+    *SIZE_CHECKS,
+    *TEXT_CHECKS,
+    *TRAINING_CHECKS,
+    *GENERATION_CHECKS,
+)
 
 
 def check(
@@ -22,8 +32,7 @@ def check(
 
     A finding about a tainted field is left out: its value is not what the user wrote.
     """
-    checks = (*ATTENTION_CHECKS, *STACK_CHECKS, *SIZE_CHECKS, *TEXT_CHECKS, *TRAINING_CHECKS)
-    findings = [finding for each in checks for finding in each(blueprint)]
+    findings = [finding for each in CHECKS for finding in each(blueprint)]
     sound = [found for found in findings if not any(map(is_tainted, found.inputs))]
     return [_problem(finding, tree) for finding in sound]
 

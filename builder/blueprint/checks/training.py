@@ -1,4 +1,4 @@
-"""Conflicts within training and generation."""
+"""Conflicts within training, and with the data that it reads."""
 
 from __future__ import annotations
 
@@ -6,11 +6,6 @@ from collections.abc import Iterator
 
 from builder.blueprint.blueprint import Blueprint
 from builder.blueprint.checks.finding import Finding, at
-from builder.blueprint.model import Learned
-
-LIMIT = ("generation.max_length.ratio", "generation.max_length.plus")
-SHORTEST = 2
-"""Tokens of the shortest output that says anything: one, and EOS."""
 
 
 def training_ends(blueprint: Blueprint) -> Iterator[Finding]:
@@ -59,39 +54,8 @@ def averaged_checkpoints_are_kept(blueprint: Blueprint) -> Iterator[Finding]:
         yield Finding(tuple(map(at, paths)), message)
 
 
-def output_may_have_length(blueprint: Blueprint) -> Iterator[Finding]:
-    """The limit leaves room for one token and EOS, whatever the source."""
-    limit = blueprint.generation.max_length
-    if round(limit.ratio, 6) == 0 and limit.plus < SHORTEST:
-        message = (
-            f"ratio={limit.ratio:g} and plus={limit.plus} leave no room for one token and EOS; "
-            f"nearest: plus={SHORTEST}"
-        )
-        yield Finding(tuple(map(at, LIMIT)), message)
-
-
-def output_fits_positions(blueprint: Blueprint) -> Iterator[Finding]:
-    """A limit that is one number is not beyond the positions that the decoder has.
-
-    One that grows with the source is cut at the positions instead.
-    """
-    limit, positions = blueprint.generation.max_length, blueprint.model.decoder.positions[0]
-    if not isinstance(positions, Learned) or round(limit.ratio, 6) != 0:
-        return
-    if limit.plus > positions.max_length:
-        message = (
-            f"generation.max_length is plus={limit.plus:,} tokens for every source, but the "
-            f"decoder's learned positions end at {positions.max_length:,}; nearest: "
-            f"plus={positions.max_length:,} or positions.max_length={limit.plus:,}"
-        )
-        paths = (*LIMIT, "model.decoder.positions.max_length")
-        yield Finding(tuple(map(at, paths)), message)
-
-
 TRAINING_CHECKS = (
     training_ends,
     longest_pair_fits,
     averaged_checkpoints_are_kept,
-    output_may_have_length,
-    output_fits_positions,
 )

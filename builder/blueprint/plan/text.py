@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from textwrap import wrap
 
 from builder.blueprint.blueprint import Blueprint
-from builder.blueprint.model import Model
+from builder.blueprint.generation import Beam, Strategy
 from builder.blueprint.plan import Plan
 from builder.blueprint.plan.blocks import Block
 from builder.blueprint.plan.drawing import Drawing
 from builder.blueprint.plan.duration import Duration
 from builder.blueprint.plan.flops import TRAINING, Flops
-from builder.blueprint.summary import describe_stack
+from builder.blueprint.summary import describe_generation, describe_stack
 from builder.errors import printable
 from builder.wording import counted
 
@@ -29,10 +29,10 @@ def describe(blueprint: Blueprint, plan: Plan) -> Iterator[str]:
     """What a blueprint says and everything that its plan holds, from the whole to the detail."""
     sections = (
         _head(blueprint),
-        _choices(blueprint.model),
+        _choices(blueprint),
         _blocks(plan),
-        _totals(plan),
-        _file(plan),
+        _totals(plan, blueprint.generation),
+        _file(plan, blueprint.export.precision.kind),
         _memory(plan),
         _duration(plan.duration),
         _masks(plan.masks),
@@ -48,9 +48,10 @@ def _head(blueprint: Blueprint) -> Iterator[str]:
         yield from wrap(printable(line), WIDTH)
 
 
-def _choices(model: Model) -> Iterator[str]:
-    yield from _labelled("encoder", describe_stack(model.encoder))
-    yield from _labelled("decoder", describe_stack(model.decoder))
+def _choices(blueprint: Blueprint) -> Iterator[str]:
+    yield from _labelled("encoder", describe_stack(blueprint.model.encoder))
+    yield from _labelled("decoder", describe_stack(blueprint.model.decoder))
+    yield from _labelled("generation", describe_generation(blueprint.generation))
 
 
 def _blocks(plan: Plan) -> Iterator[str]:
@@ -81,7 +82,7 @@ def _layers(block: Block) -> str:
     return str(block.uses) if block.copies == block.uses else f"{block.uses} sharing"
 
 
-def _totals(plan: Plan) -> Iterator[str]:
+def _totals(plan: Plan, strategy: Strategy) -> Iterator[str]:
     lengths, training = plan.lengths, plan.flops * TRAINING
     yield from _labelled("parameters", str(plan.parameters))
     yield from _labelled(
@@ -90,9 +91,10 @@ def _totals(plan: Plan) -> Iterator[str]:
         "a multiply-add counts as 2",
     )
     yield from _labelled("FLOPs, training", _by_token(training))
+    beams = f" of each of {strategy.beams:,} beams" if isinstance(strategy, Beam) else ""
     yield from _labelled(
         "key-value cache",
-        f"{plan.cache.per_target_token:,} bytes for each target token, "
+        f"{plan.cache.per_target_token:,} bytes for each target token{beams}, "
         f"{plan.cache.per_source_token:,} for each source token",
     )
 
@@ -101,10 +103,11 @@ def _by_token(flops: Flops) -> str:
     return f"{flops.source.short()} for each source token, {flops.target.short()} for each target"
 
 
-def _file(plan: Plan) -> Iterator[str]:
+def _file(plan: Plan, chosen: str) -> Iterator[str]:
     yield from _labelled("weights in the ONNX file", "shared ones once")
     for precision, size in plan.file.items():
-        yield from _labelled(f"  {precision}", size.short("B"))
+        mark = ", as `export.precision` says" if precision == chosen else ""
+        yield from _labelled(f"  {precision}", size.short("B") + mark)
 
 
 def _memory(plan: Plan) -> Iterator[str]:
