@@ -12,7 +12,6 @@ from typing import Any
 
 import onnx_ir as ir
 import torch
-from peers_ctranslate2 import PACKAGE, Translator, convert
 
 from builder.blueprint.load import load_blueprint
 from builder.data.pairs import Pairs
@@ -27,6 +26,7 @@ from builder.search.limits import NO_LIMIT
 from builder.text.batches import by_length
 from frame import ROOT, data_folder, finish, print_table, transom
 from katakana import DATA_SET, train
+from peers_ctranslate2 import PACKAGE, Translator, convert
 
 BATCH_TOKENS = 4096
 FORMS: tuple[Form, ...] = ("float16", "uint8", "int7")
