@@ -20,6 +20,7 @@ from builder.dataset import read_pairs
 from builder.export.export import export_run
 from builder.export.lines import BATCH_TOKENS, Batch
 from builder.export.proof import Proof, compare_outputs
+from builder.export.side_data import Content
 from builder.generate import Generator, pad
 from builder.run import BLUEPRINT, LOG, Run
 from builder.text.batches import by_length
@@ -121,7 +122,7 @@ def compare(run: Path, file: Path, overrides: Sequence[str], pairs: Pairs) -> Pr
     opened = Run(run, load_blueprint(run / BLUEPRINT, overrides))
     tokenizers = (opened.source_tokenizer, opened.target_tokenizer)
     generator = Generator.of(opened.load_model(), tokenizers, opened.blueprint.generation)
-    return compare_outputs(generator, file.read_bytes(), list(batches(generator, pairs)))
+    return compare_outputs(generator, Content(file.read_bytes()), list(batches(generator, pairs)))
 
 
 def batches(generator: Generator, pairs: Pairs) -> Iterator[Batch]:
